@@ -47,8 +47,8 @@ function ZooKeeper.init(opts)
   local token
   token, problem = candidate.enter("zookeeper " .. checked.url, base, opts)
   if not token then return nil, problem end
-  local key = ("%s\n%s\n%g\n%g\n%s\n%g\n%s"):format(checked.url, opts.token, checked.ttl, options.timeout(checked), checked.acl,
-    checked.amnesia_wait, tostring(checked.trust_empty))
+  local key = ("%s\n%s\n%.17g\n%.17g\n%s\n%.17g\n%s"):format(checked.url, opts.token, checked.ttl, options.timeout(checked),
+    checked.acl, checked.amnesia_wait, tostring(checked.trust_empty))
   local session = Session.of(key, function() return new_session(checked) end)
   return setmetatable({ session = session, kind = checked.kind, node = opts.node, base = base,
     owner = recipe.owner(("%s\n%s\n%s"):format(checked.url, base, token)), send = opts.send }, ZooKeeper)

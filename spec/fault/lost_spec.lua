@@ -57,7 +57,7 @@ crown.elect { name = "untold", oracle = oracle, handlers = {
 ]])
     one = Candidate.start { args = { dir .. "/app.lua", dir .. "/died" }, node = "one", log = dir .. "/log" }
     eventually(function() return one:output():find "WON" end, 20)
-    assert.matches("leadership%.lost [^\n]*runtime_died[^\n]*7.*WON 8", one:output())
+    assert.matches("leadership%.lost [^\n]*epoch=7 reason=runtime_died.*WON 8", one:output())
     assert.falsy(one:output():find "LOST")
   end)
 

@@ -57,7 +57,7 @@ end)
 
 describe("a Redis server that answers its script in a way of its own", function()
   local GREETING = "hear INFO\nsay $22\\r\\nmaster_replid:abcdef01\\r\\n\nhear ROLE\nsay *1\\r\\n$6\\r\\nmaster\\r\\n\nhear SCRIPT\n"
-    .. "say +0123\\r\\n\nhear SCRIPT\nsay +0123\\r\\n\nhear EVALSHA\nsay "
+    .. ("say +0123\\r\\n\nhear SCRIPT\n"):rep(2) .. "say +0123\\r\\n\nhear EVALSHA\nsay "
   for what, answer in pairs { ["a number"] = ":5", ["too few"] = "*1\\r\\n:5", ["numbers"] = "*3\\r\\n:5\\r\\n:5\\r\\n:5",
     ["half a record"] = "*3\\r\\n$1\\r\\nm\\r\\n*1\\r\\n$1\\r\\nv\\r\\n:5" } do
     it("is refused in words: " .. what, function()

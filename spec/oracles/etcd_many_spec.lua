@@ -14,10 +14,14 @@ describe("many elections of one runtime on etcd", function()
 
   -- Elections of one runtime: they have one token.
   local function elect(name, options)
-    local given = { crown_name = name, node = "one", token = "many-" .. serial, url = server.url .. "/many" .. serial, ttl = 10 }
-    for key, value in pairs(options or {}) do given[key] = value end
+    local given = { crown_name = name, node = "one", token = "many-" .. serial, given = {} }
+    for _, list in ipairs { { url = server.url .. "/many" .. serial, ttl = 10 }, options or {} } do
+      for key, value in pairs(list) do
+        given[key] = value
+        if key ~= "token" and key ~= "node" then given.given[key] = value end -- the runtime's
+      end
+    end
     local one = { messages = {} }
-    given.given = given
     given.send = function(message) one.messages[#one.messages + 1] = message return true end
     one.state = assert(etcd.init(given))
     function one:call(fn, ...) return { contract.verdict(fn, self.state, etcd[fn](self.state, ...)) } end
