@@ -565,6 +565,22 @@ describe("a release without an answer (S5)", function()
     here.pass(2)
     assert.equal(version, here.rows.a.version)
   end)
+
+  it("frees nothing in a store that went back, while a later term lasts (S9)", function()
+    local here, one = used()
+    local backup = { a = here.rows.a, [SESSION] = here.rows[SESSION] }
+    here.mute = true
+    one.release()
+    here.mute = false
+    here.begin "later"
+    assert.is_true((here.member("a").claim()))
+    here.rows.a, here.rows[SESSION], here.rows["@later-12"], here.memory = backup.a, backup[SESSION], nil, "another"
+    here.pass(2) -- the first runtime looks whether its release was carried out
+    here.begin "third"
+    local granted, why = here.member("a").claim()
+    assert.is_false(granted)
+    assert.is_true(why.wait >= TTL)
+  end)
 end)
 
 describe("a follower", function()
