@@ -98,7 +98,7 @@ describe("a Postgres server", function()
     assert(holder:query "COMMIT")
     assert.equal(3, result.code, result.stderr)
     assert.is_nil(result.stderr:find("firewall", 1, true), result.stderr)
-    assert.matches("127.0.0.1:%d+.*: .*lock.*see pg_locks", result.stderr)
+    assert.matches("postgres at 127.0.0.1:%d+: .*lock.*see pg_locks", result.stderr)
   end)
 
   it("is named, with what to look at, where it refuses to wait longer for a lock", function()
