@@ -44,6 +44,41 @@ describe("a claim on three registers (S11)", function()
     assert.is_nil(all.worlds[3].rows.a)
   end)
 
+  it("has the highest epoch of those that hold it, also where others led while it was brought level", function()
+    local all = three()
+    local first, second = all.worlds[1], all.worlds[2]
+    second.rows.a = { version = "f", text = '{"v":1,"serial":1,"memory":"m","epoch":500000,"nonce":"f"}' }
+    all.worlds[3].closed, first.slow = true, 0.1
+    function first.on_look()
+      if first.rows.a and not first.record("a").by then -- given back, to be claimed in the other's epoch
+        first.rows.a = { version = "g", text = '{"v":1,"serial":9,"memory":"m","epoch":600000,"nonce":"g"}' }
+        first.on_look = nil
+      end
+    end
+    local granted, _, grant = all.claim()
+    assert.same({ true, 600001 }, { granted, grant.epoch })
+    assert.same({ 600001, 600001 }, { first.record("a").epoch, second.record("a").epoch })
+  end)
+
+  it("is given up where it cannot be brought level", function()
+    local all = three()
+    local higher, first, second = 500000, all.worlds[1], all.worlds[2]
+    all.worlds[3].closed, first.slow, second.slow = true, 0.1, 0.1
+    for _, here in ipairs { first, second } do
+      function here.on_look()
+        if here.rows.a and here.record("a").by then return end
+        higher = higher + 1000
+        here.rows.a = { version = "g" .. higher,
+          text = ('{"v":1,"serial":9,"memory":"m","epoch":%d,"nonce":"%d"}'):format(higher, higher) }
+      end
+    end
+    local granted, why = all.claim()
+    assert.is_false(granted)
+    assert.is_true(why.wait > 0)
+    all.pass(5)
+    assert.is_nil(first.record("a").by or second.record("a").by)
+  end)
+
   it("is granted by three of five, and not by two", function()
     local all = registers(5)
     for i = 4, 5 do all.worlds[i].closed = true end

@@ -35,6 +35,18 @@ describe("the register's rule", function()
     end)
   end
 
+  it("is tried in the same way twice by one seed", function()
+    local function run()
+      local lines = {}
+      local function trace(line) lines[#lines + 1] = line:gsub("{.*}", function(fields) return #fields end) end
+      World.new { seed = 7, kind = "several", modules = modules, trace = trace }:run(breathe)
+      return table.concat(lines, "\n")
+    end
+    local once = run()
+    assert.is_true(#once > 1000)
+    assert.are.equal(once, run())
+  end)
+
   it("is not enough in a store that does not compare", function()
     assert.has_error(function()
       for seed = 1, CLUSTERS do World.new { seed = seed, kind = "remembers", modules = modules, careless = true }:run(breathe) end

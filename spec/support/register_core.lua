@@ -3,6 +3,7 @@ local Renewals = require "support.register_renewals"
 local servers = require "support.register_servers"
 local chance = servers.chance
 local tasks = require "support.register_tasks"
+local pairs = require("support.ordered_pairs").pairs
 local after, spawn = tasks.after, tasks.spawn
 
 local claim, refresh

@@ -5,6 +5,7 @@ local shard_of, unique = servers.shard_of, servers.unique
 local core = require "support.register_core"
 local acts, check, end_term, log = core.acts, core.check, core.end_term, core.log
 local hosts = require "support.register_hosts"
+local pairs = require("support.ordered_pairs").pairs
 local kill = hosts.kill
 
 local PEERS_TTL = 10

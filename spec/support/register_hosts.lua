@@ -4,6 +4,7 @@ local chance, look, perform_write, swap, unique = servers.chance, servers.look, 
 local tasks = require "support.register_tasks"
 local after, env_of = tasks.after, tasks.env_of
 local core = require "support.register_core"
+local pairs = require("support.ordered_pairs").pairs
 local acts, follow, log, obey = core.acts, core.follow, core.log, core.obey
 
 local function store_of(world, node, server)

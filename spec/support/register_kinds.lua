@@ -1,4 +1,6 @@
 --- What goes wrong in support.register_world, by the kind of a world.
+local pairs = require("support.ordered_pairs").pairs
+
 local RUNTIMES = { kill = 16, host = 8, cut = 9, stop = 6, want = 12, direct = 17, order = 12 }
 
 local function faults_with(more)

@@ -1,4 +1,5 @@
 --- The stores of support.register_world: what they hold, and how requests fare on their way.
+local pairs = require("support.ordered_pairs").pairs
 
 local function chance(world, part) return world.random() < part end
 

@@ -11,6 +11,7 @@ local acts = core.acts
 local faults = require "support.register_faults"
 local FAULTS, hurt, remember = faults.FAULTS, faults.hurt, faults.remember
 local hosts = require "support.register_hosts"
+local pairs = require("support.ordered_pairs").pairs
 local new_token, start = hosts.new_token, hosts.start
 
 local World = { KINDS = KINDS }
@@ -67,6 +68,7 @@ function World.new(options)
   world.noisy, world.eager, world.texts, world.mixed = chance(world, 0.6), chance(world, 0.1), chance(world, 0.5), chance(world, 0.5)
   for key, value in pairs(World.KINDS[options.kind]) do world[key] = value end
   for key, value in pairs(options) do world[key] = value end
+  world.modules.random = dice(31 * options.seed + 7)
   add_servers(world)
   if world.cluster then world.at = { a = "elections1", ["@a"] = "elections1", b = "sessions1", ["@b"] = "sessions1" } end
   for _ = 1, HOSTS do
@@ -94,6 +96,7 @@ end
 function World.small(options)
   local world = new { random = function(most) return most and math.ceil(most / 2) or 0.5 end, names = { "a" }, floor = SMALL_TTL }
   for key, value in pairs(options) do world[key] = value end
+  world.modules.random = world.random
   add_servers(world)
   world.shards.elections1.rows.a = { text = '{"v":1,"serial":1,"memory":"m0elections1","epoch":1}', version = 0 }
   for i = 1, 2 do

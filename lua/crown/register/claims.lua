@@ -11,7 +11,9 @@ local rule = require "crown.register.rule"
 
 local claims = {}
 
-local LOOKS_MOST = 3 -- in one claim: who holds the election may change meanwhile
+-- In one claim. Of many that begin together on a new store each may settle the place, lose the race for the record, and learn
+-- who holds it, with a look each; and the holder may change meanwhile.
+local LOOKS_MOST = 8
 local CHANGED = "the record changed while it was looked at"
 local GIVEN_UP = "the claim was given up"
 
@@ -166,12 +168,13 @@ local function note_written(session, slot, one, answer)
   session.seen:stands(slot, answer)
 end
 
+-- @return as of `claim`, or "lost": another one was faster
 local function doubt(session, member, seen, one)
   local slot, text = member.slot, record.text(one, session.env.nonce())
   local results, problem, code = member.store:swap { { name = slot.name, version = seen.version, memory = seen.memory,
     text = text } }
   if not results then return nil, problem, code end
-  if not results[1] then return nil, CHANGED, "store" end
+  if not results[1] then return "lost" end
   session.env.atomic(note_written, session, slot, one, { version = results[1], text = text, memory = seen.memory })
   slot.back = slot.back or seen.record and not seen.record.doubt
   return false, { amnesia = true, wait = rule.standing_time(one.doubt), back = slot.back }
@@ -248,9 +251,10 @@ function claims.contend(session, member, began)
       if seen.peer and member.store.marks and session.settled ~= seen.memory then place.settle(session, member.trusts) end
       return false, denial(session, slot, one, sent, seen.record)
     end
-    if what == "doubt" then return doubt(session, member, seen, one) end
-    if what == "write" then
-      local won, second, third = take(session, member, seen, one, began)
+    if what == "doubt" or what == "write" then
+      local won, second, third
+      if what == "doubt" then won, second, third = doubt(session, member, seen, one)
+      else won, second, third = take(session, member, seen, one, began) end
       if won ~= "lost" then return won, second, third end
     end
     if what == "place" then

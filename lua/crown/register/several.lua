@@ -10,6 +10,7 @@ local terms = require "crown.register.terms"
 local several = {}
 
 local GRACE = 0.25 -- seconds that a register has for its answer when most of them have answered
+local LEVELS_MOST = 3 -- claims that bring what was granted to one epoch
 local SPLIT_PAUSE, SPLIT_MORE = 0.05, 0.25 -- seconds until the next claim, where candidates have a part of the registers each
 
 -- --- asking all
@@ -90,7 +91,20 @@ end
 
 -- --- claims
 
-local function is_won(env, member, epoch) return #holding(env, member, epoch) >= majority(member) end
+local function granted_epoch(member)
+  local epoch = 0
+  for _, part in ipairs(member.parts) do
+    local term = term_of(part)
+    if term then epoch = math.max(epoch, term.epoch) end
+  end
+  return epoch
+end
+
+-- The epoch of the term: the highest that was granted, once most of them hold it.
+local function won_epoch(env, member)
+  local epoch = granted_epoch(member)
+  return #holding(env, member, epoch) >= majority(member) and epoch or nil
+end
 
 -- A claim that wins no majority ends nobody's wait: if others heard of it, and of its end, all would claim without end where one
 -- register is free.
@@ -116,15 +130,6 @@ local function lower_parts(member, epoch)
     if term and term.epoch < epoch then lower[#lower + 1] = part end
   end
   return lower
-end
-
-local function granted_epoch(member)
-  local epoch = 0
-  for _, part in ipairs(member.parts) do
-    local term = term_of(part)
-    if term then epoch = math.max(epoch, term.epoch) end
-  end
-  return epoch
 end
 
 local function release_part(part)
@@ -192,6 +197,20 @@ local function lost_claim(env, member, answers)
   return too_few(member, answers)
 end
 
+-- Claims again where a lower epoch was granted. Another one may have led there meanwhile: then this epoch is the higher one, and
+-- the others are lower.
+-- @return the term's epoch; or nil
+local function level(env, member, number)
+  for _ = 1, LEVELS_MOST do
+    local epoch = won_epoch(env, member)
+    if epoch then return epoch end
+    ask(env, lower_parts(member, granted_epoch(member)), claim_of(member, number, granted_epoch(member)),
+      function() return won_epoch(env, member) ~= nil end)
+    if member.number ~= number then return nil end
+  end
+  return won_epoch(env, member)
+end
+
 --- Claims an election on all registers; won where most of them grant it. As crown.register.terms.
 -- @tparam table env as of crown.register.session
 -- @tparam table member
@@ -206,12 +225,9 @@ function several.claim(env, member)
   end)
   if member.number ~= number then return nil, "the claim was given up" end
   if count_of(answers, true) < most then return lost_claim(env, member, answers) end
-  local epoch = granted_epoch(member)
-  if not is_won(env, member, epoch) then
-    ask(env, lower_parts(member, epoch), claim_of(member, number, epoch), function() return is_won(env, member, epoch) end)
-    if member.number ~= number then return nil, "the claim was given up" end
-    if not is_won(env, member, epoch) then return lost_claim(env, member, {}) end
-  end
+  local epoch = level(env, member, number)
+  if member.number ~= number then return nil, "the claim was given up" end
+  if not epoch then return lost_claim(env, member, answers) end
   member.epoch = epoch
   hush(member, false)
   return grant(env, member, epoch, began)
