@@ -30,6 +30,9 @@ SUPERVISOR_TESTS := $(filter $(BUILD)/spec/c/process/supervising_%,$(C_TESTS))
 $(SUPERVISOR_TESTS): ALL_LDFLAGS += $(SUPERVISOR_CALLS:%=-Wl,--wrap=%)
 $(SUPERVISOR_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_supervisor apart)
 
+# Whose clock stands still.
+$(BUILD)/spec/c/process/will_test: ALL_LDFLAGS += -Wl,--wrap=clock_monotonic_ns
+
 $(BUILD)/ticker $(BUILD)/deny_calls: $(BUILD)/%: $(BUILD)/spec/support/%.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
 

@@ -4,7 +4,7 @@
  * the events oracle.connected and oracle.disconnected; none without it), on_event(kind, …):
  * "notified": client:heard() has what there was to hear (bind/postgres_heard.h); "closed",
  * generation, message; with the option setup, "connected", generation: then client:admit(generation
- * [, problem]) has to follow. client:prepare(on) · client:will(message [, at]) -> true: see there.
+ * [, problem]) has to follow. client:prepare(on) · client:will(message) -> true: see there.
  * client:ready(timeout) -> generation · client:query(sql, timeout, generation, …) -> rows, and what
  * has the rest of them if there are many (bind/postgres_rows.h) · all of them nil, message, code
  * when it fails; the code is the SQLSTATE where there is one. options() -> the names of libpq's
@@ -244,30 +244,27 @@ static int client_admit(lua_State *L)
     return 0;
 }
 
-static int share(struct client *client, const char *message, size_t length, size_t instant_at,
-                 struct crown_error *err)
+static int share(struct client *client, const char *message, size_t length, struct crown_error *err)
 {
     if (client->will.paper == NULL && will_open(&client->will, client->host->link, err) < 0)
         return -1;
     int socket = postgres_client_share_socket(client->client, &client->will.paper->midway);
     if (socket < 0)
         return error_set(err, ERROR_USAGE, "postgres: nobody else may send on this connection");
-    return will_leave(&client->will, socket, message, length, instant_at, err);
+    return will_leave(&client->will, socket, message, length, err);
 }
 
-/* client:will(message [, at]): what the supervisor sends on this connection when this runtime is
- * dead and its trees are gone, with the instant of that in place of the bytes from `at` on
- * (process/will.h). */
+/* client:will(message): what the supervisor sends on this connection when this runtime is dead and
+ * its trees are gone (process/will.h). */
 static int client_will(lua_State *L)
 {
     struct client *client = check_client(L);
     struct crown_error err;
     size_t length;
     const char *message = luaL_checklstring(L, 2, &length);
-    lua_Integer at = luaL_optinteger(L, 3, 1);
     if (client->client == NULL)
         return push_closed(L);
-    if (at < 1 || share(client, message, length, (size_t)at - 1, &err) < 0)
+    if (share(client, message, length, &err) < 0)
         return push_error(L, &err);
     lua_pushboolean(L, 1);
     return 1;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -12,6 +11,13 @@
 
 /* How long a store that takes the will has for it, and for all that was asked of it before. */
 #define SENT_PATIENCE_NS NS_PER_S
+
+static void put_away(int *fd)
+{
+    if (*fd >= 0) /* same (always number swap): -1 is no descriptor, and 0 to 2 are taken */
+        (void)close(*fd);
+    *fd = -1;
+}
 
 /* --- the runtime's */
 
@@ -35,8 +41,7 @@ int will_open(struct will *will, struct link *link, struct crown_error *err)
     if (make_paper(will) == 0)
         return 0;
     (void)error_set_errno(err, errno, "make room for a last will");
-    if (will->fd >= 0)
-        (void)close(will->fd);
+    put_away(&will->fd); /* same (order): it keeps errno */
     return -1;
 }
 
@@ -44,7 +49,7 @@ void will_revoke(struct will *will)
 {
     if (will->paper == NULL || will->socket < 0)
         return;
-    will->paper->length = 0;
+    will->paper->length = 0; /* the supervisor hears of it a moment later, or never */
     will->socket = -1;
     link_will(will->link, will->id, NULL, 0);
 }
@@ -54,41 +59,28 @@ void will_close(struct will *will)
     if (will->paper == NULL)
         return;
     will_revoke(will);
-    (void)munmap(will->paper, sizeof(*will->paper));
+    (void)munmap(will->paper, sizeof(*will->paper)); /* same (order): neither needs the other */
     (void)close(will->fd);
     will->paper = NULL;
 }
 
-static bool fits(size_t length, size_t instant_at)
-{
-    return length <= WILL_MOST && (instant_at == 0 || instant_at + WILL_INSTANT_DIGITS <= length);
-}
-
-int will_leave(struct will *will, int socket, const char *message, size_t length, size_t instant_at,
+int will_leave(struct will *will, int socket, const char *message, size_t length,
                struct crown_error *err)
 {
     struct will_paper *paper = will->paper;
     const int fds[] = {socket, will->fd};
-    if (paper == NULL || !fits(length, instant_at))
+    if (paper == NULL || length > WILL_MOST)
         return error_set(err, ERROR_USAGE, "a last will of %zu bytes is too long", length);
     paper->length = 0; /* what is there may be for the connection before */
     if (will->socket != socket && link_will(will->link, will->id, fds, 2) < 0)
         return error_set(err, ERROR_SYSTEM, "the supervisor takes no last will");
     will->socket = socket;
     memcpy(paper->message, message, length);
-    paper->instant_at = (uint32_t)instant_at;
     paper->length = (uint32_t)length;
     return 0;
 }
 
 /* --- the supervisor's */
-
-static void put_away(int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-}
 
 void wills_init(struct wills *wills)
 {
@@ -101,7 +93,7 @@ unsigned wills_take(struct wills *wills, uint64_t id, const int *fds, unsigned n
 {
     if (id >= WILLS_MOST)
         return nfds;
-    put_away(&wills->sockets[id]);
+    put_away(&wills->sockets[id]); /* same (order): neither needs the other */
     put_away(&wills->papers[id]);
     if (nfds != 2)
         return nfds;
@@ -110,20 +102,12 @@ unsigned wills_take(struct wills *wills, uint64_t id, const int *fds, unsigned n
     return 0;
 }
 
-/* @return how long the message is, the instant of now in it; 0: there is none to be sent. */
+/* @return how long the message is; 0: there is none to be sent. */
 static size_t read_paper(int fd, struct will_paper *paper)
 {
-    char instant[WILL_INSTANT_DIGITS + 8];
     if (pread(fd, paper, sizeof(*paper), 0) != (ssize_t)sizeof(*paper) || paper->midway != 0 ||
-        !fits(paper->length, paper->instant_at))
+        paper->length > WILL_MOST)
         return 0;
-    if (paper->instant_at == 0)
-        return paper->length;
-    int digits = snprintf(instant, sizeof(instant), "%0*lld", WILL_INSTANT_DIGITS,
-                          (long long)(clock_boottime_ns() / NS_PER_US));
-    if (digits != WILL_INSTANT_DIGITS)
-        return 0;
-    memcpy(paper->message + paper->instant_at, instant, WILL_INSTANT_DIGITS);
     return paper->length;
 }
 
@@ -131,9 +115,7 @@ void wills_execute(struct wills *wills)
 {
     struct will_paper paper;
     for (unsigned i = 0; i < WILLS_MOST; i++) {
-        if (wills->papers[i] < 0)
-            continue;
-        size_t length = read_paper(wills->papers[i], &paper);
+        size_t length = read_paper(wills->papers[i], &paper); /* 0 where there is no paper */
         put_away(&wills->papers[i]);
         if (length > 0 && send(wills->sockets[i], paper.message, length,
                                MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length) {
@@ -154,16 +136,16 @@ static bool throw_away_answers(int socket)
     do
         got = recv(socket, answers, sizeof(answers), MSG_DONTWAIT);
     while (got == (ssize_t)sizeof(answers));
-    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    return got > 0 || (got < 0 && errno == EAGAIN);
 }
 
 void wills_close(struct wills *wills)
 {
     bool over = clock_monotonic_ns() >= wills->close_ns, waiting = false;
     for (unsigned i = 0; i < WILLS_MOST; i++) {
-        if (wills->sent[i] >= 0 && (over || !throw_away_answers(wills->sent[i])))
+        if (over || !throw_away_answers(wills->sent[i]))
             put_away(&wills->sent[i]);
-        waiting = waiting || wills->sent[i] >= 0;
+        waiting = waiting || wills->sent[i] >= 0; /* same (number swap): 0 to 2 are taken */
     }
     if (!waiting)
         wills->close_ns = TIME_NEVER;
@@ -173,7 +155,7 @@ void wills_drop(struct wills *wills)
 {
     for (unsigned i = 0; i < WILLS_MOST; i++) {
         put_away(&wills->papers[i]);
-        put_away(&wills->sockets[i]);
+        put_away(&wills->sockets[i]); /* same (order): none needs another */
         put_away(&wills->sent[i]);
     }
     wills->close_ns = TIME_NEVER;

@@ -16,9 +16,6 @@
 
 #define WILLS_MOST 4 /* of one runtime */
 #define WILL_MOST 16000
-/** How long the instant of the death is that the supervisor writes into the message: decimal, in
- * microseconds of CLOCK_BOOTTIME, with zeros before it. */
-#define WILL_INSTANT_DIGITS 16
 
 /** What runtime and supervisor share: a memfd of the runtime's. */
 struct will_paper {
@@ -26,7 +23,6 @@ struct will_paper {
      * as the rest of it. */
     _Atomic uint32_t midway;
     _Atomic uint32_t length; /* 0: there is no will, or it is being written */
-    uint32_t instant_at;     /* where in the message; 0: nowhere */
     char message[WILL_MOST];
 };
 
@@ -49,10 +45,9 @@ void will_close(struct will *will);
  * In place of the last one. The supervisor is told once for each connection.
  * @param socket of a connection without encryption, which the runtime keeps; when it is closed the
  *   will has to be revoked.
- * @param instant_at where WILL_INSTANT_DIGITS bytes of the message are to be replaced; 0: nowhere.
  * @return 0, or -1 with `err`: ERROR_USAGE where the message is too long.
  */
-int will_leave(struct will *will, int socket, const char *message, size_t length, size_t instant_at,
+int will_leave(struct will *will, int socket, const char *message, size_t length,
                struct crown_error *err);
 
 /* --- the supervisor's */

@@ -137,7 +137,7 @@ describe("a runtime's last will on Postgres", function()
 local client = require("crown.core.postgres").open(
   ("postgres://x@127.0.0.1:%s/x?sslmode=disable&target_session_attrs=any"):format(arg[1]), {})
 client:ready(10)
-assert(client:will(require("crown.postgres.will").messages "SELECT INSTANT AS the_will"))
+assert(client:will(require("crown.postgres.will").messages "SELECT 1 AS the_will"))
 client:query("SELECT " .. ("x"):rep(tonumber(arg[2])), 60, 0)
 ]]
 
@@ -168,7 +168,7 @@ client:query("SELECT " .. ("x"):rep(tonumber(arg[2])), 60, 0)
     end
 
     it("comes behind all that the runtime has said there, with a farewell", function()
-      assert.matches("SELECT 0%d+ AS the_will%zX%z%z%z\4$", heard_at_the_end(10))
+      assert.matches("SELECT 1 AS the_will%zX%z%z%z\4$", heard_at_the_end(10))
     end)
 
     it("is not said where the runtime died in the middle of a message", function()

@@ -4,10 +4,6 @@
 
 local will = {}
 
--- The digits that the supervisor replaces by the instant of that, in microseconds since the start of the host, as the numbers of
--- claims are (crown.oracle.claim_number).
-local INSTANT = ("0"):rep(16)
-
 -- A message of the protocol: a byte, a length that counts itself, a body.
 local function message(kind, body)
   local length = #body + 4
@@ -16,13 +12,11 @@ local function message(kind, body)
 end
 
 --- The messages for a statement.
--- @string sql has INSTANT once at most, for the instant
+-- @string sql
 -- @treturn string what to send: Sync, which ends whatever pipeline was under way, Query, and Terminate, so that the server
 -- closes when it is done
--- @treturn number from which byte on the digits of the instant stand; nil where it has none
 function will.messages(sql)
-  local bytes = message("S", "") .. message("Q", sql:gsub("INSTANT", INSTANT, 1) .. "\0") .. message("X", "")
-  return bytes, bytes:find(INSTANT, 1, true)
+  return message("S", "") .. message("Q", sql .. "\0") .. message("X", "")
 end
 
 return will
