@@ -5,6 +5,14 @@ local names = {}
 
 -- A name is part of paths, and a word of command lines: ".." and "--" mean something else there.
 local PATTERN = "^[%w_][%w._-]*$"
+local WORDS = "letters, digits, '.', '_' and '-' only, the first one a letter, a digit or '_'"
+
+--- What is wrong with a name.
+-- @string name
+-- @treturn string words, or nil
+function names.problem(name)
+  return not name:find(PATTERN) and ("'%s' is not possible: %s"):format(name, WORDS) or nil
+end
 
 --- The rule for a name, as crown.check.schema takes it.
 -- @tparam[opt] table more of the rule
@@ -12,7 +20,7 @@ local PATTERN = "^[%w_][%w._-]*$"
 function names.rule(more)
   local rule = more or {}
   rule.type, rule.match = "string", PATTERN
-  rule.match_words = "letters, digits, '.', '_' and '-' only, the first one a letter, a digit or '_'"
+  rule.match_words = WORDS
   return rule
 end
 

@@ -1,0 +1,117 @@
+--- Reads a crontab: jobs with their times, environment and options, and everything that is wrong with it.
+-- @internal crown.cron.crontab
+
+local Schedule = require "crown.cron.schedule"
+local Zone = require "crown.election.zone"
+local options = require "crown.cron.options"
+
+local crontab = {}
+
+local Reader = {}
+Reader.__index = Reader
+
+function Reader:complain(column, message)
+  self.problems[#self.problems + 1] = { line = self.line, column = column, message = message }
+end
+
+-- `NAME = value`, with quotes around either as crontab(5) has them.
+local function assignment(text)
+  local name, value = text:match "^%s*([%a_][%w_]*)%s*=%s*(.-)%s*$"
+  if not name then name, value = text:match "^%s*\"([%a_][%w_]*)\"%s*=%s*(.-)%s*$" end
+  if not name then return nil end
+  return name, value:match "^\"(.*)\"$" or value:match "^'(.*)'$" or value
+end
+
+function Reader:assign(name, value, column)
+  if name == "CRON_TZ" then
+    local zone, problem = Zone.read(value)
+    if not zone then return self:complain(column, "CRON_TZ: " .. problem) end
+    self.zone = zone
+    self.zone_name = value
+    return nil
+  end
+  local copy = { [name] = value } -- the jobs above keep theirs
+  for other, old in pairs(self.environment) do copy[other] = copy[other] or old end
+  self.environment = copy
+end
+
+-- The first % ends the command, and what follows is its input, with each further % for a new line; \% is a percent sign.
+local function split(text)
+  local parts, part, at = {}, {}, 1
+  while at <= #text do
+    local letter = text:sub(at, at)
+    if letter == "\\" and text:sub(at + 1, at + 1) == "%" then
+      part[#part + 1], at = "%", at + 1
+    elseif letter == "%" then
+      parts[#parts + 1], part = table.concat(part), {}
+    else
+      part[#part + 1] = letter
+    end
+    at = at + 1
+  end
+  parts[#parts + 1] = table.concat(part)
+  return parts[1]:gsub("%s+$", ""), #parts > 1 and table.concat(parts, "\n", 2) .. "\n" or nil
+end
+
+-- What a job is called that gives itself no name: its program.
+local function name_of(command)
+  local first = command:match "^(%S+)"
+  return (first:match "[^/]*$":gsub("[^%w._-]", "_"):gsub("^[.-]+", ""))
+end
+
+function Reader:job(text)
+  local schedule, behind, column = Schedule.read(text, self.zone)
+  local given = self.given or {}
+  self.given, self.given_line = nil, nil
+  if not schedule then return self:complain(column, behind) end
+  local at = text:match("^%s*()", behind)
+  local command, input = split(text:sub(at))
+  if command == "" then return self:complain(at, "the command is missing behind the five fields") end
+  local job = { name = given.name or name_of(command), line = self.line, schedule = schedule, command = command,
+    input = input, environment = self.environment, zone = self.zone_name, times = text:sub(1, behind - 1):match "^%s*(.-)%s*$",
+    timeout = given.timeout, retries = given.retries or 0, catch_up = given.catch_up or "no" }
+  if job.name == "" then return self:complain(at, "this job needs a name: write '#: name=NAME' above it") end
+  local other = self.by_name[job.name]
+  if other then
+    return self:complain(at, ("the job in line %d is called '%s' too: write '#: name=NAME' above one of them")
+      :format(other.line, job.name))
+  end
+  self.by_name[job.name], self.jobs[#self.jobs + 1] = job, job
+end
+
+function Reader:read_line(text)
+  if text:find "^%s*#:" then
+    local found, problem, column = options.read(text:match "^%s*(.*)$")
+    if not found then self:complain(column + #text:match "^%s*", problem) end
+    self.given, self.given_line = found or {}, self.line
+  elseif text:find "^%s*$" or text:find "^%s*#" then -- luacheck: ignore 542
+  else
+    local name, value = assignment(text)
+    if name then return self:assign(name, value, text:find "%S") end
+    self:job(text)
+  end
+end
+
+--- Reads a crontab.
+-- @string text of the file
+-- @string zone_name whose clocks count where it has no CRON_TZ
+-- @treturn table an array of jobs: `name`, `line`, `schedule`, `times` as they are written, `zone`, `command` of sh(1), `input` or
+-- nil, `environment`, `timeout` in seconds or nil, `retries`, `catch_up`
+-- @treturn table an array of what is wrong: `line`, `column`, `message`; empty where all is well
+function crontab.read(text, zone_name)
+  local zone, problem = Zone.read(zone_name)
+  if not zone then return {}, { { line = 0, column = 0, message = problem } } end
+  local reader = setmetatable({ jobs = {}, problems = {}, by_name = {}, environment = {}, zone = zone, zone_name = zone_name,
+    line = 0 }, Reader)
+  for line in (text:gsub("\r\n", "\n") .. "\n"):gmatch "(.-)\n" do
+    reader.line = reader.line + 1
+    reader:read_line(line)
+  end
+  if reader.given then
+    reader.line = reader.given_line
+    reader:complain(1, "no job follows these options")
+  end
+  return reader.jobs, reader.problems
+end
+
+return crontab

@@ -1,0 +1,147 @@
+--- When a job is due: the times of a line of crontab(5), in a zone. Where clocks are put forward or back it does as cron(8) of
+-- Debian: a job at a fixed time runs once, at the change where its time is left out; a job whose minute or hour begins with a
+-- star goes by what the clocks show.
+-- @internal crown.cron.schedule
+
+local calendar = require "crown.text.calendar"
+local fields = require "crown.cron.fields"
+local usage = require "crown.check.usage"
+
+local Schedule = {}
+Schedule.__index = Schedule
+
+local MINUTE, HOUR, DAY = 60, 3600, 86400 -- seconds
+local LOOK = 9 * 366                      -- days: 29 February is up to eight years away, from 1896 and from 2096
+local NEAR = 36 * HOUR                    -- further than clocks are put forward or back
+
+local NAMED = {
+  ["@yearly"] = "0 0 1 1 *", ["@annually"] = "0 0 1 1 *", ["@monthly"] = "0 0 1 * *", ["@weekly"] = "0 0 * * 0",
+  ["@daily"] = "0 0 * * *", ["@midnight"] = "0 0 * * *", ["@hourly"] = "0 * * * *",
+}
+
+local INSTEAD = {
+  ["@reboot"] = "@reboot means one host: leave it in that host's own crontab",
+  ["@every"] = "@every is not of crontab(5): write */5 * * * * for each five minutes",
+}
+
+local function sorted(set)
+  local list = {}
+  for number in pairs(set) do list[#list + 1] = number end
+  table.sort(list)
+  return list
+end
+
+-- "@daily": what it stands for; nil and what is wrong.
+local function expand(word)
+  local known = NAMED[word:lower()]
+  if known then return known end
+  return nil, INSTEAD[word:lower()] or ("there is no '%s'%s"):format(word, usage.suggest(word, usage.names(NAMED)))
+end
+
+-- The day of a date, where it is one of those that a job runs on: cron(8) takes either of the two days where both are given.
+local function on_day(self, date)
+  local of_month, of_week = self.days[date.day], self.weekdays[date.wday - 1]
+  if self.any_day or self.any_weekday then return of_month and of_week end
+  return of_month or of_week
+end
+
+-- The first day from `day` on that fits, counted from 1970-01-01; nil where none does.
+local function day_from(self, day)
+  local ends = day + LOOK
+  while day <= ends do
+    local date = os.date("!*t", day * DAY)
+    if not self.months[date.month] then
+      day = calendar.days(date.year, date.month + 1, 1)
+    elseif on_day(self, date) then
+      return day
+    else
+      day = day + 1
+    end
+  end
+  return nil
+end
+
+--- Reads the times of a job.
+-- @string text five fields, or one of @hourly and its kin; what follows is not read
+-- @tparam Zone zone as of crown.election.zone
+-- @treturn Schedule nil where it is none
+-- @return where in the text they end; or what is wrong
+-- @treturn number where in the text that stands, from 1
+function Schedule.read(text, zone)
+  local self = setmetatable({ zone = zone }, Schedule)
+  local at, word, behind = text:match "^%s*()(@%S*)()"
+  local line, wrong = text, nil
+  if word then line, wrong = expand(word) end
+  if not line then return nil, wrong, at end
+  local sets, stars, next_at = {}, {}, 1
+  for i, field in ipairs(fields.order) do
+    local from, one, past = line:match("^%s*()(%S+)()", next_at)
+    if not from then return nil, ("the %s is missing: there are five fields"):format(field.name), #line + 1 end
+    local set, star, offset = fields.read(field, one)
+    if not set then return nil, star, from + offset end
+    sets[i], stars[i], next_at = set, star, past
+  end
+  self.minutes, self.hours = sorted(sets[1]), sorted(sets[2])
+  self.is_minute, self.is_hour, self.days, self.months, self.weekdays = sets[1], sets[2], sets[3], sets[4], sets[5]
+  self.any_day, self.any_weekday = stars[3], stars[5]
+  self.repeated = stars[1] or stars[2]
+  if not day_from(self, 0) then return nil, "no month has this day: it would never run", at or line:match "^%s*()" end
+  return self, behind or next_at
+end
+
+-- A job at fixed times: each time of day has one instant, also where clocks are put forward over it or show it twice.
+local function next_fixed(self, after)
+  local day = math.floor((after + self.zone:offset(after)) / DAY) - 1
+  for _ = 1, LOOK do
+    day = day_from(self, day)
+    if not day then return nil end
+    local noon = day * DAY + DAY / 2
+    local least = math.min(self.zone:offset(noon - NEAR), self.zone:offset(noon + NEAR))
+    for _, hour in ipairs(self.hours) do
+      for _, minute in ipairs(self.minutes) do
+        local wall = day * DAY + hour * HOUR + minute * MINUTE
+        local instant = wall - least > after and self.zone:instant(wall)
+        if instant and instant > after then return instant end
+      end
+    end
+    day = day + 1
+  end
+  return nil
+end
+
+-- How far a job by the clocks goes on from a minute that does not fit: to the next day, hour or minute that may. The larger
+-- steps are only taken where no clock is put forward or back on the way.
+local function strides(self, wall)
+  local day = math.floor(wall / DAY)
+  local fitting = day_from(self, day)
+  if fitting ~= day then return { fitting and fitting * DAY - wall or LOOK * DAY, HOUR - wall % HOUR, MINUTE } end
+  if not self.is_hour[math.floor(wall % DAY / HOUR)] then return { HOUR - wall % HOUR, MINUTE } end
+  if not self.is_minute[math.floor(wall % HOUR / MINUTE)] then return { MINUTE } end
+  return nil
+end
+
+-- A job by what the clocks show: each minute of real time whose time of day fits.
+local function next_shown(self, after)
+  local zone = self.zone
+  local time = after - after % MINUTE + MINUTE
+  local ends = after + LOOK * DAY
+  while time < ends do
+    local offset = zone:offset(time)
+    local steps = strides(self, time + offset)
+    if not steps then return time end
+    local i = 1
+    while steps[i] > MINUTE and zone:offset(time + steps[i]) ~= offset do i = i + 1 end
+    time = time + steps[i]
+  end
+  return nil
+end
+
+--- The next time that it is due.
+-- @number after seconds since 1970, UTC
+-- @treturn number seconds since 1970, UTC, later than `after`; nil where there is none in the next eight years
+function Schedule:next(after)
+  if self.repeated then return next_shown(self, after) end
+  return next_fixed(self, after)
+end
+
+return Schedule
