@@ -24,58 +24,84 @@ describe("crown.cron", function()
     end)
   end
 
-  it("waits by the wall clock", function()
-    local clock, due = testing.fake_clock(), nil
-    finally(function() clock:restore() end)
-    crown.spawn(function() due = cron.read("*/10 * * * *", "UTC"):wait() end)
-    clock:advance(0)
-    assert.is_nil(due)
-    clock:advance(600)
-    assert.equal(0, due % 600)
-  end)
-
-  describe("waits where somebody sets the wall clock", function()
-    local clock, due, set, task
-    local right = core.wall_offset
+  describe("waits", function()
+    local BEGIN = 1795514700 -- 2026-11-24 10:05:00
+    local clock, due, set, task, times
+    local real = core.wall_offset
 
     before_each(function()
       clock, due, set = testing.fake_clock(), {}, 0
-      core.wall_offset = function() return right() + set end -- luacheck: no global
+      local first = BEGIN - core.now()
+      core.wall_offset = function() return first + set end -- luacheck: no global
+      times = cron.read("*/10 * * * *", "UTC")
       task = crown.spawn(function()
-        local times = cron.read("*/10 * * * *", "UTC")
-        for i = 1, 9 do due[i] = times:wait() end
+        for i = 1, 9 do
+          local time, problem = times:wait()
+          due[i] = problem or time - BEGIN
+        end
       end)
-      clock:advance(600)
+      clock:advance(0)
     end)
 
     after_each(function()
       task:cancel()
-      core.wall_offset = right -- luacheck: no global
+      clock:advance(0)
       clock:restore()
+      core.wall_offset = real -- luacheck: no global
     end)
 
-    it("back: no time comes again", function()
-      assert.equal(1, #due)
+    it("by the wall clock", function()
+      clock:advance(299)
+      assert.same({}, due)
+      clock:advance(1)
+      assert.same({ 300 }, due)
+      clock:advance(1200)
+      assert.same({ 300, 900, 1500 }, due)
+    end)
+
+    it("until its task is cancelled", function()
+      task:cancel()
+      clock:advance(0)
+      assert.equal("cancelled", due[1])
+    end)
+
+    it("where the clock is set back, until it shows a time that was not there before", function()
+      clock:advance(300)
       set = -3600
       clock:advance(3600)
-      assert.equal(1, #due)
+      assert.same({ 300 }, due)
       clock:advance(600)
-      assert.same({ due[1], due[1] + 600 }, due)
+      assert.same({ 300, 900 }, due)
     end)
 
-    it("back by more than a day, as where it was wrong: it goes on by what it shows", function()
+    it("where it is set back between two waits, for the same", function()
+      task:cancel()
+      clock:advance(0)
+      due = {}
+      crown.spawn(function()
+        due[1] = times:wait() - BEGIN
+        set = -3600
+        due[2] = times:wait() - BEGIN
+      end)
+      clock:advance(300 + 3599)
+      assert.same({ 300 }, due)
+      clock:advance(601)
+      assert.same({ 300, 900 }, due)
+    end)
+
+    it("where it was wrong by more than a day, by what it shows", function()
+      clock:advance(300)
       set = -30 * 86400
       clock:advance(600)
-      assert.equal(2, #due)
-      assert.is_true(due[2] < due[1])
+      assert.same({ 300, 900 - 30 * 86400 }, due)
     end)
 
-    it("forward, over many times: it is due once, and goes on", function()
+    it("once, where it is set forward over many times", function()
       set = 7200
       clock:advance(30)
-      assert.same({ due[1], due[1] + 600 }, due)
+      assert.same({ 300 }, due)
       clock:advance(600)
-      assert.equal(due[1] + 7800, due[3])
+      assert.same({ 300, 7500 }, due)
     end)
   end)
 end)

@@ -73,6 +73,7 @@ describe("a crontab", function()
       "1:4: overlap: a job never runs beside itself here; two jobs with two names do" },
     { "#: name=../x\n0 0 * * * job", "1:4: name: '../x' is not possible: letters, digits, '.', '_' and '-' only, "
       .. "the first one a letter, a digit or '_'" },
+    { "#: retries=1\n#: retries=2\n0 0 * * * job", "1:1: no job follows these options" },
     { "0 0 * * * job\n#: retries=1\n", "2:1: no job follows these options" },
     { "CRON_TZ=Mars/Base\n0 0 * * * job", "1:1: CRON_TZ: there is no time zone 'Mars/Base' in /usr/share/zoneinfo" },
     { "  0 25 * * * job", "1:5: hour 25 is not between 0 and 23" },

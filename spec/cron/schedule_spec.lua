@@ -137,10 +137,10 @@ describe("a schedule", function()
     { "0 22-2 * * *", 3, "the range 22-2 goes backwards: write 22-23,0-2" },
     { "*/0 * * * *", 1, "the step in '*/0' is not between 1 and 59" },
     { "1,,2 * * * *", 3, "the minute lacks a number" },
-    { "0 0 * *", 8, "the day of the week is missing: there are five fields, then the command" },
+    { "0 0 * *", 8, "the day of the week is missing: there are five fields" },
     { "0 0 30 2 *", 1, "no month has this day: it would never run" },
     { "@dayly x", 1, "there is no '@dayly' (did you mean '@daily'?)" },
-    { " @reboot x", 2, "@reboot means one host, and this file is for all of them: leave it in that host's own crontab" },
+    { " @reboot x", 2, "@reboot means one host: leave it in that host's own crontab" },
     { "@every 5m x", 1, "@every is not of crontab(5): write */5 * * * * for each five minutes" },
   } do
     it("refuses " .. case[1], function()

@@ -79,8 +79,16 @@ function Reader:job(text)
   self.by_name[job.name], self.jobs[#self.jobs + 1] = job, job
 end
 
+-- Options without a job would be missed where they are meant.
+function Reader:refuse_stray()
+  if self.given then
+    self.problems[#self.problems + 1] = { line = self.given_line, column = 1, message = "no job follows these options" }
+  end
+end
+
 function Reader:read_line(text)
   if text:find "^%s*#:" then
+    self:refuse_stray()
     local found, problem, column = options.read(text:match "^%s*(.*)$")
     if not found then self:complain(column + #text:match "^%s*", problem) end
     self.given, self.given_line = found or {}, self.line
@@ -95,8 +103,8 @@ end
 --- Reads a crontab.
 -- @string text of the file
 -- @string zone_name whose clocks count where it has no CRON_TZ
--- @treturn table an array of jobs: `name`, `line`, `schedule`, `times` as they are written, `zone`, `command` of sh(1), `input` or
--- nil, `environment`, `timeout` in seconds or nil, `retries`, `catch_up`
+-- @treturn table an array of jobs: `name`, `line`, `schedule`, `times` as they are written, `zone`, `command` of sh(1), `input`
+-- or nil, `environment`, `timeout` in seconds or nil, `retries`, `catch_up`
 -- @treturn table an array of what is wrong: `line`, `column`, `message`; empty where all is well
 function crontab.read(text, zone_name)
   local zone, problem = Zone.read(zone_name)
@@ -107,10 +115,7 @@ function crontab.read(text, zone_name)
     reader.line = reader.line + 1
     reader:read_line(line)
   end
-  if reader.given then
-    reader.line = reader.given_line
-    reader:complain(1, "no job follows these options")
-  end
+  reader:refuse_stray()
   return reader.jobs, reader.problems
 end
 

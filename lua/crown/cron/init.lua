@@ -9,8 +9,11 @@ local Zone = require "crown.election.zone"
 
 local cron = {}
 
-local LOOK = 30   -- seconds at most: somebody may set the wall clock
-local DAY = 86400 -- a clock that is set back by less runs no job twice
+local LOOK = 30     -- seconds at most: somebody may set the wall clock
+local DAY = 86400   -- a clock that is set back by less runs no job twice
+local EARLY = 0.001 -- seconds: what rounding leaves of a wait is no wait
+
+local function wall() return core.now() + core.wall_offset() end
 
 --- The times of a job.
 -- @type Times
@@ -21,20 +24,24 @@ Times.__index = Times
 -- @number[opt] after seconds since 1970, UTC (now)
 -- @treturn number seconds since 1970, UTC, later than `after`; nil where there is none in the next eight years
 function Times:next(after)
-  return self.schedule:next(after or core.now() + core.wall_offset())
+  return self.schedule:next(after or wall())
 end
 
---- Waits until it is due, by this host's wall clock. Where that is set forward meanwhile, over several times, it is due once;
--- where it is set back, by a day at most, none of the times before comes again. Inside a term it ends with the term.
--- @treturn number when it was due, in seconds since 1970, UTC
+--- Waits until it is due, by this host's wall clock. Where that is set forward over several times, it is due once; where it is
+-- set back, by a day at most, none of the times before comes again. Inside a term it ends with the term.
+-- @treturn number when it was due, in seconds since 1970, UTC; or nil and "cancelled": its task was cancelled
 function Times:wait()
-  local due, offset = assert(self:next(), "it is never due again"), core.wall_offset()
-  while true do
-    local left = due - core.now() - core.wall_offset()
-    if left <= 0 then return due end
-    core.sleep(math.min(left, LOOK))
-    if core.wall_offset() < offset - DAY then due, offset = self:next(), core.wall_offset() end
+  local now = wall()
+  local past = self.past and now > self.past - DAY and math.max(self.past, now) or now
+  local due = assert(self:next(past), "it is never due again")
+  while due - now > EARLY do
+    local _, problem = core.sleep(math.min(due - now, LOOK))
+    if problem then return nil, problem end
+    now = wall()
+    if now < past - DAY then past, due = now, self:next(now) end
   end
+  self.past = math.max(due, now)
+  return due
 end
 
 --- @section end
