@@ -53,8 +53,8 @@ local function make(self, bare, generation)
   local made, problem, code = bare:query(self.sql.make, self.place.timeout, generation)
   if made then return true end
   if code == NO_RIGHT then
-    problem = ("%s is not complete and this user may not change that (%s): run the statements of docs/oracle-postgres.md as the "
-      .. "table's owner"):format(self.sql.table, problem)
+    problem = ("%s is not complete, and this user may not change that: run the statements of docs/oracle-postgres.md as the "
+      .. "table's owner (%s)"):format(self.sql.table, problem)
   end
   return nil, problem, code
 end

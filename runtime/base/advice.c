@@ -5,12 +5,15 @@
 
 struct kind {
     const char *const *signs; /* any of them in the problem, * for anything; ends with NULL */
-    const char *plain;        /* %s: how a URL asks for TLS; ROOM: as each store makes room */
+    const char *plain;        /* %s: how a URL asks for TLS; a store may have words of its own */
     const char *encrypted;    /* where TLS is spoken, or cannot be asked for by a scheme */
     const char *spoke;        /* where the server has answered before; NULL: as otherwise */
 };
 
-#define ROOM "room"
+#define ROOM "make room there, or raise its limit"
+#define CROWD "raise the server's max_connections, or the account's, or end clients"
+#define READ_ONLY "is it a replica, or was it set so?"
+#define OFFER "turn it on there"
 #define CA "name the file of the server's authority by ca=FILE"
 #define CERT "the server wants a certificate that it trusts: name it by cert=FILE and key=FILE"
 #define OWN "the server does not trust the certificate of cert=FILE: is it out of date?"
@@ -28,36 +31,37 @@ static const char *tls_word(const char *store)
     return NULL;
 }
 
-/* What to do where a store takes no more. */
-static const char *room_words(const char *store)
+/* Where a store has words of its own: libpq has other names for the files of TLS, and does not tell
+ * what it has against a certificate. */
+static const char *words_of(const char *store, const char *step)
 {
-    static const char *const words[][2] = {
-        {"redis", "raise the server's maxmemory, or delete keys that nobody needs"},
-        {"nats",
+    static const char *const words[][3] = {
+        {ROOM, "redis", "raise the server's maxmemory, or delete keys that nobody needs"},
+        {ROOM, "nats",
          "raise the limit (nats stream edit, or the account's), or delete what nobody needs"},
-        {"etcd",
+        {ROOM, "etcd",
          "compact and defragment it, or raise --quota-backend-bytes; then etcdctl alarm disarm"},
-        {"postgres", "make room on the server's disk (df -h and df -i show what is full)"},
+        {ROOM, "postgres", "make room on the server's disk (df -h and df -i show what is full)"},
+        {CROWD, "redis", "raise the server's maxclients, or end clients"},
+        {CROWD, "mysql",
+         "raise max_connections, or the user's max_user_connections, or end clients"},
+        {READ_ONLY, "postgres",
+         "is it a standby, or is default_transaction_read_only on for the role or the database?"},
+        {OFFER, "mysql",
+         "turn it on there, or have the URL begin with mysql://, which encrypts nothing"},
+        {OFFER, "nats",
+         "turn it on there, or have the URL begin with nats://, which encrypts nothing"},
+        {CA, "postgres",
+         "is it out of date, or by an authority that sslrootcert=FILE does not name?"},
+        {CERT, "postgres",
+         "the server wants a certificate that it trusts: name it by sslcert=FILE and sslkey=FILE"},
+        {OWN, "postgres",
+         "the server does not trust the certificate of sslcert=FILE: is it out of date?"},
+        {KEY, "postgres", "name the file of its key by sslkey=FILE"},
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(words[i][0], store) == 0)
-            return words[i][1];
-    return "make room there, or raise its limit";
-}
-
-/* libpq has other names for the files, and does not tell what it has against a certificate. */
-static const char *postgres_words(const char *step)
-{
-    static const char *const words[][2] = {
-        {CA, "is it out of date, or by an authority that sslrootcert=FILE does not name?"},
-        {CERT, "the server wants a certificate that it trusts: name it by sslcert=FILE and "
-               "sslkey=FILE"},
-        {OWN, "the server does not trust the certificate of sslcert=FILE: is it out of date?"},
-        {KEY, "name the file of its key by sslkey=FILE"},
-    };
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strcmp(words[i][0], step) == 0)
-            return words[i][1];
+        if (strcmp(words[i][0], step) == 0 && strcmp(words[i][1], store) == 0)
+            return words[i][2];
     return step;
 }
 
@@ -104,11 +108,24 @@ static const struct kind *kind_of(const char *problem, bool answered)
                                        NULL};
     static const char *const largest[] = {"message size exceeds maximum allowed",
                                           "Maximum Payload Violation", NULL};
-    static const char *const crowded[] = {
-        "maximum connections exceeded", "maximum account active connections exceeded",
-        "too many connections",         "too many clients",
-        "remaining connection slots",   NULL};
-    static const char *const read_only[] = {"is read-only", "read-only transaction", NULL};
+    static const char *const crowded[] = {"maximum connections exceeded",
+                                          "maximum account active connections exceeded",
+                                          "too many connections",
+                                          "too many clients",
+                                          "remaining connection slots",
+                                          "Too many connections",
+                                          "max_user_connections",
+                                          "max number of clients reached",
+                                          NULL};
+    static const char *const crowded_role[] = {"too many connections for role", NULL};
+    static const char *const crowded_database[] = {"too many connections for database", NULL};
+    static const char *const no_entry[] = {"ermission denied for database", NULL};
+    static const char *const no_call[] = {"ermission denied for function", NULL};
+    static const char *const no_schema[] = {"ermission denied for schema", NULL};
+    static const char *const read_only[] = {"is read-only", "read-only transaction",
+                                            "read-only option", NULL};
+    static const char *const no_offer[] = {"does not offer TLS", NULL};
+    static const char *const locked[] = {"ccount is locked", NULL};
     static const char *const row_rule[] = {"row-level security", NULL};
     static const char *const no_ssl[] = {"does not support SSL", NULL};
     static const char *const no_index[] = {"DB index is out of range", NULL};
@@ -183,11 +200,19 @@ static const struct kind *kind_of(const char *problem, bool answered)
         {largest,
          "allow writes of 512 bytes: max_msg_size of the bucket, max_payload of the server", NULL,
          NULL},
+        {crowded_role, "raise the role's limit (ALTER ROLE … CONNECTION LIMIT), or end clients",
+         NULL, NULL},
+        {crowded_database,
+         "raise the database's limit (ALTER DATABASE … CONNECTION LIMIT), or end clients", NULL,
+         NULL},
+        {no_entry, "allow it (GRANT CONNECT ON DATABASE …)", NULL, NULL},
+        {no_call, "allow it (GRANT EXECUTE ON FUNCTION …)", NULL, NULL},
+        {no_schema, "allow it (GRANT USAGE ON SCHEMA …, and CREATE for who makes tables)", NULL,
+         NULL},
         {crowded, "raise the server's max_connections, or the account's, or end clients", NULL,
          NULL},
-        {read_only,
-         "is it a standby, or is default_transaction_read_only on for the role or the database?",
-         NULL, NULL},
+        {read_only, READ_ONLY, NULL, NULL},
+        {no_offer, OFFER, NULL, NULL},
         {row_rule, "turn it off (ALTER TABLE … DISABLE ROW LEVEL SECURITY), or allow the role all",
          NULL, NULL},
         {no_ssl, "turn ssl on in the server, or take sslmode out of the URL", NULL, NULL},
@@ -200,6 +225,8 @@ static const struct kind *kind_of(const char *problem, bool answered)
         {hba, hba_words, NULL, NULL},
         {login, login_words, NULL, NULL},
         {asleep, "allow it (ALTER ROLE … LOGIN), or mend the user in the URL", NULL, NULL},
+        {locked, "unlock it (ALTER USER … ACCOUNT UNLOCK), or mend the user in the URL", NULL,
+         NULL},
         {role, "the role is missing: make it (createuser NAME), or mend the user in the URL", NULL,
          NULL},
         {database, "the database is missing: make it (createdb NAME), or mend its name in the URL",
@@ -239,11 +266,8 @@ bool advice(const struct advice_link *link, const char *problem, char *text, siz
         return false;
     const char *scheme = tls_word(link->store);
     const char *before = link->spoke && kind->spoke != NULL ? kind->spoke : kind->plain;
-    if (strcmp(link->store, "postgres") == 0)
-        before = postgres_words(before);
+    before = words_of(link->store, before);
     const char *gap = strstr(before, "%s");
-    if (strcmp(before, ROOM) == 0)
-        before = room_words(link->store);
     if (gap != NULL && (link->tls || scheme == NULL))
         before = kind->encrypted;
     else if (gap != NULL) {

@@ -8,8 +8,11 @@
 #include "postgres/explain.h"
 #include "postgres/session.h"
 
-#define LOCK_NOT_AVAILABLE "55P03" /* SQLSTATE */
+/* SQLSTATEs */
+#define LOCK_NOT_AVAILABLE "55P03"
 #define DISK_FULL "53100"
+#define INSUFFICIENT_PRIVILEGE "42501"
+#define READ_ONLY "25006"
 
 static void cancel(struct op *op)
 {
@@ -69,13 +72,18 @@ static char *field(const PGconn *conn, const PGresult *result, int code)
     return postgres_blotted(conn, libpq.PQresultErrorField(result, code));
 }
 
-/* Whether the server's words leave open what to do. */
-static bool needs_a_step(const char *state)
+/* Whether the server's words leave open what to do. Of a statement of the user's only the user
+ * knows what it needs. */
+static bool needs_a_step(const char *state, bool is_ours)
 {
+    static const char *const of_ours[] = {INSUFFICIENT_PRIVILEGE, READ_ONLY};
+    for (size_t i = 0; is_ours && i < sizeof(of_ours) / sizeof(of_ours[0]); i++)
+        if (strcmp(state, of_ours[i]) == 0)
+            return true;
     return strcmp(state, LOCK_NOT_AVAILABLE) == 0 || strcmp(state, DISK_FULL) == 0;
 }
 
-void postgres_request_refused(struct postgres_request *request, const PGconn *conn,
+void postgres_request_refused(struct postgres_request *request, const PGconn *conn, bool is_ours,
                               const PGresult *result)
 {
     const char *state = libpq.PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -84,7 +92,7 @@ void postgres_request_refused(struct postgres_request *request, const PGconn *co
     (void)error_set(&request->error, ERROR_STORE, "%s%s%s%s", primary != NULL ? primary : "failed",
                     detail != NULL ? " (" : "", detail != NULL ? detail : "",
                     detail != NULL ? ")" : "");
-    if (state != NULL && needs_a_step(state))
+    if (state != NULL && needs_a_step(state, is_ours))
         postgres_explain(libpq.PQhost(conn), libpq.PQport(conn), true, &request->error);
     free(primary);
     free(detail);

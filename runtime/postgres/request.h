@@ -52,8 +52,11 @@ void postgres_request_free(struct postgres_request *request);
 /** Completes a request with an error. */
 void postgres_request_fail(struct postgres_request *request, const struct crown_error *err);
 
-/** Notes why the server has refused it, which does not complete it. */
-void postgres_request_refused(struct postgres_request *request, const PGconn *conn,
+/**
+ * Notes why the server has refused it, which does not complete it.
+ * @param is_ours it is a statement of an oracle's, and no user's.
+ */
+void postgres_request_refused(struct postgres_request *request, const PGconn *conn, bool is_ours,
                               const PGresult *result);
 
 #endif

@@ -136,7 +136,7 @@ static int take_part(struct postgres_slot *slot, const PGresult *part, struct cr
     if (status == PGRES_SINGLE_TUPLE || status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
         return postgres_result_add(&request->result, part, err);
     if (status == PGRES_FATAL_ERROR)
-        postgres_request_refused(request, slot->session->conn, part);
+        postgres_request_refused(request, slot->session->conn, slot->session->bounded, part);
     else
         (void)error_set(&request->error, ERROR_STORE, "%s is not possible here",
                         libpq.PQresStatus(status));

@@ -22,8 +22,11 @@ describe("a doubt", function()
 
   it("of a store that was there before says what may have happened to it, and no option that would not help", function()
     local said = Doubt.of("postgres", "postgres://db/app", party):words(15, false)
-    assert.equal("postgres at db/app may have lost records: it was restarted, restored or failed over, or its clock was set. "
-      .. "Waiting 15 s, until every lease that it may have granted is over.", said)
+    assert.equal("postgres at db/app may have lost records: it was restarted, restored or failed over, its table was made anew or "
+      .. "rewritten (ALTER TABLE, VACUUM FULL), or its clock was set. Waiting 15 s, until every lease that it may have "
+      .. "granted is over.", said)
+    assert.matches("failed over, its tables were made anew, or its", Doubt.of("mysql", "mysql://db/app", party):words(15, false))
+    assert.matches("failed over, or its clock was set", Doubt.of("redis", "redis://db", party):words(15, false))
     assert.matches("it is new, or was restarted", Doubt.of("postgres", "postgres://db/app", party):words(15))
     assert.is_nil(Doubt.of("postgres", "postgres://db/app", { trust_empty = true }):words(15):find("is new", 1, true))
   end)

@@ -18,7 +18,7 @@ describe("a server without TLS whose URL asks for TLS", function()
   end
 
   it("is named as that by NATS, with what to do", function()
-    assert.matches("the server does not offer TLS: .*nats://", said(("tls://127.0.0.1:%d"):format(start(Nats).port)))
+    assert.matches("the server does not offer TLS; .*nats://", said(("tls://127.0.0.1:%d"):format(start(Nats).port)))
   end)
 
   it("is named as that by Redis, which waits for more", function()

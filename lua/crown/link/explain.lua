@@ -29,7 +29,7 @@ end
 
 -- @return what stands behind the name of this server, where a problem has that already; and whether it has any server's
 local function behind_name(problem, server)
-  local rest = problem:match "^%l+ at (.*)$"
+  local rest = problem:match "^%l+ ?%l* at (.*)$"
   local is_this = rest and rest:sub(1, #server + 2) == server .. ": "
   return is_this and rest:sub(#server + 3) or nil, rest and rest:find "^%S+: "
 end

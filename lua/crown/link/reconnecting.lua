@@ -31,22 +31,21 @@ local function in_words(self, problem)
   return explain.problem(problem, self.store, self.server, self.tls, (self.connection or self).heard ~= nil)
 end
 
-local function tell(self, event, problem)
-  if not self.label then return end
-  elections.emit(event, { store = self.label, server = self.server,
-    error = problem and explain.bare(self.server or "", problem) })
+local function tell(self, event, problem, label)
+  if not label then return end
+  elections.emit(event, { store = label, server = self.server, error = problem and explain.bare(self.server or "", problem) })
 end
 
 -- Each cause is told once, until a connection has proved good.
 local function tell_broken(self, reason)
   if self.told[reason] or self.told_count == CAUSES_MOST then return end
   self.told[reason], self.told_count = true, self.told_count + 1
-  tell(self, "oracle.disconnected", reason)
+  tell(self, "oracle.disconnected", reason, self.label)
 end
 
 local function tell_good(self)
   self.told, self.told_count, self.died_young = {}, 0, false
-  tell(self, "oracle.connected")
+  tell(self, "oracle.connected", nil, self.label)
 end
 
 local function enter(self, state)
@@ -142,12 +141,14 @@ end
 -- @tparam table options `open(self)` → a connection (of crown.link.connection), or nil, a message and a code,
 -- "usage" where the user is to mend something; it may
 -- take `self:patience(timeout)` seconds for that, may set `self.server`, and hands on_opening and logging_in on to whom they
--- concern; `store`, how it is shown; `label` for events, nil for none; `timeout` in seconds; `server`, how messages name it;
+-- concern; `store`, how it is shown; `label` for events, nil for none; `quiet_label`: for no event but what the server refuses of
+-- a connection that goes on; `timeout` in seconds; `server`, how messages name it;
 -- `tls`, whether it is spoken, for those whose problems are put into words (crown.link.explain); `backoff` of crown.core.retry,
 -- where it has one of its own
 -- @treturn Reconnecting
 function Reconnecting.new(options)
-  local self = setmetatable({ open = options.open, label = options.label, timeout = options.timeout, store = options.store,
+  local self = setmetatable({ open = options.open, label = options.label, quiet_label = options.quiet_label,
+    timeout = options.timeout, store = options.store,
     server = options.server, tls = options.tls, waiting = {}, told = {}, told_count = 0,
     backoff = options.backoff or retry.new(), reconnects = 0,
     state = "connecting", since = core.now() }, Reconnecting)
@@ -206,7 +207,7 @@ end
 --- Takes note of what a server refuses of a connection that goes on all the same. Told once, until it is allowed.
 -- @string[opt] problem nil: the server refuses it no more
 function Reconnecting:lacking(problem)
-  if problem and self.lacks ~= problem then tell(self, "oracle.error", problem) end
+  if problem and self.lacks ~= problem then tell(self, "oracle.error", problem, self.label or self.quiet_label) end
   self.lacks = problem
 end
 

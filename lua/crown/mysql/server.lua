@@ -12,7 +12,7 @@ local VARIABLES = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uid', '
 -- Both are counted from the start of the statement, so that their difference is the second in which the server started.
 local STARTED = "SELECT CONNECTION_ID(), CAST(UNIX_TIMESTAMP() AS SIGNED) - VARIABLE_VALUE FROM %s.global_status "
   .. "WHERE VARIABLE_NAME = 'UPTIME'"
-local READ_ONLY = "the server is read-only: is it a replica?"
+local READ_ONLY = "the server is read-only (read_only is on): it takes no writes"
 local PROXY = "a proxy in between lends its connections out, so nobody knows which server answers: name the server itself"
 local GALERA = "this is a node of a Galera cluster, whose nodes take writes apart from each other: no election can be held there"
 

@@ -19,7 +19,7 @@ local INBOX = "_INBOX."
 local VERSION = "NATS/1.0\r\n"
 local AGAIN = 10 -- seconds until a subscription that a right forbids is tried again: rights change while a server runs
 local IN_VAIN = "%s has no effect without TLS, and the server does not ask for it: have the URL begin with tls://"
-local NO_TLS = "the server does not offer TLS: turn it on there, or have the URL begin with nats://, which encrypts nothing"
+local NO_TLS = "the server does not offer TLS"
 
 function Connection:give_up(reason)
   self.requests:give_up(reason)

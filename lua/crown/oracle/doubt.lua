@@ -21,7 +21,7 @@ end
 -- store is waited for twice as long
 -- @treturn Doubt
 function Doubt.of(word, url, party)
-  return setmetatable({ place = place(word, url), party = party or {} }, Doubt)
+  return setmetatable({ word = word, place = place(word, url), party = party or {} }, Doubt)
 end
 
 local ROUNDING = 1 -- seconds
@@ -33,8 +33,12 @@ end
 local WAITS = "%s has no record of this election. Waiting %s s, in case another candidate still leads by a record that was lost"
 local LOST = "%s may have lost what it knew, or its record of this election. Waiting %s s, in case another candidate still leads "
   .. "by a record that was lost (trust_empty=true does not skip this: the store is not new, or another candidate doubts it)."
-local MAY_HAVE_LOST = "%s may have lost records: it %swas restarted, restored or failed over, or its clock was set. "
+local MAY_HAVE_LOST = "%s may have lost records: it %swas restarted, restored or failed over, %sor its clock was set. "
   .. "Waiting %s s, until every lease that it may have granted is over"
+
+-- What else may have happened to a store, which then looks the same.
+local REWRITTEN = "its table was made anew or rewritten (ALTER TABLE, VACUUM FULL), "
+local ELSE = { postgres = REWRITTEN, postgres_lease = REWRITTEN, mysql = "its tables were made anew, " }
 
 local CHANGED = "%s: %s. Waiting %s s, until every lease that it may have granted is over"
 
@@ -64,7 +68,7 @@ function Doubt:words(seconds, is_empty)
   end
   if self.cause then return CHANGED:format(self.place, self.cause, seconds_of(seconds)) .. "." end
   local is_new = is_empty == nil and party.trust_empty == false and "is new, or " or ""
-  return MAY_HAVE_LOST:format(self.place, is_new, seconds_of(seconds)) .. "."
+  return MAY_HAVE_LOST:format(self.place, is_new, ELSE[self.word] or "", seconds_of(seconds)) .. "."
 end
 
 --- What `info` says of a store that is in doubt.

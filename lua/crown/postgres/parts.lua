@@ -1,7 +1,8 @@
 --- The kinds of tables that the Postgres oracles and the registry keep, and the statements that make them; they run inside a
 -- DO block. For each: `table`; `queue`: a table beside it; `columns`, `triggers` and `queue_columns`, for the check that nothing
--- is missing; `pooled`: why it is refused behind a pooler; `rights`: what a candidate needs, `{ table, privileges }` each;
--- `make`; `docs`: the page that has the statements, where it is not docs/oracle-postgres.md.
+-- is missing; `pooled`: why it is refused behind a pooler; `rights`: what a candidate needs, `{ table, privileges, trial }` each,
+-- the trial being statements for crown.postgres.row_security; `make`; `docs`: the page that has the statements, where it is not
+-- docs/oracle-postgres.md.
 -- @internal crown.postgres.parts
 
 -- A trigger that refuses what would take rows away.
@@ -24,12 +25,15 @@ END IF;
 ]]):format(name, message, hint and ("\n    USING HINT = '%s'"):format(hint) or "", table, name, name, events, table, name)
 end
 
-local STORE_RIGHTS = { "crown_store_v1", "SELECT,UPDATE" }
+local STORE_RIGHTS = { "crown_store_v1", "SELECT,UPDATE", { "UPDATE crown_store_v1 SET seen = seen" } }
 
 local parts = {
   advisory = {
     table = "crown_advisory_v1",
-    rights = { { "crown_advisory_v1", "SELECT,INSERT,UPDATE" }, STORE_RIGHTS },
+    rights = { { "crown_advisory_v1", "SELECT,INSERT,UPDATE", {
+      [[INSERT INTO crown_advisory_v1 (lock_name, holder, acting_until, renewed_at, pid, direct, killed)
+    VALUES ('@check', '', 'epoch', 'epoch', 0, FALSE, 0)]],
+      "UPDATE crown_advisory_v1 SET epoch = epoch WHERE lock_name = '@check'" } }, STORE_RIGHTS },
     columns = { "lock_name", "holder", "epoch", "acting_until", "renewed_at", "pid", "direct", "killed", "evicted" },
     triggers = { "crown_advisory_v1_stay" },
     pooled = "behind a connection pooler an advisory lock belongs to whoever is lent the session: connect to the "
@@ -56,8 +60,12 @@ ALTER TABLE crown_advisory_v1
     table = "crown_registry_v1",
     queue = "crown_registry_queue_v1",
     queue_columns = { "registry", "number", "message" },
-    rights = { { "crown_registry_v1", "SELECT,INSERT,UPDATE" }, { "crown_registry_queue_v1", "SELECT,INSERT,DELETE" },
-      STORE_RIGHTS },
+    rights = { { "crown_registry_v1", "SELECT,INSERT,UPDATE", {
+      "INSERT INTO crown_registry_v1 (registry) VALUES ('@check')",
+      "UPDATE crown_registry_v1 SET epoch = epoch WHERE registry = '@check'" } },
+      { "crown_registry_queue_v1", "SELECT,INSERT,DELETE", {
+        "INSERT INTO crown_registry_queue_v1 (registry, number, message) VALUES ('@check', 0, '{}')",
+        "DELETE FROM crown_registry_queue_v1 WHERE registry = '@check'" } }, STORE_RIGHTS },
     docs = "docs/registry.md",
     columns = { "registry", "version", "epoch", "leader", "leader_token", "old_leader", "assumed", "members", "locked_until",
       "evicted", "committed_epoch", "committed", "tail" },

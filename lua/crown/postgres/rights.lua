@@ -1,7 +1,9 @@
---- What a candidate lacks on a Postgres server: a part of the verb `check`. Only catalogs are read.
+--- What a candidate lacks on a Postgres server: a part of the verb `check`. Only catalogs are read, but for what
+-- crown.postgres.row_security tries.
 -- @internal crown.postgres.rights
 
 local parts = require "crown.postgres.parts"
+local row_security = require "crown.postgres.row_security"
 local tables = require "crown.postgres.tables"
 
 local rights = {}
@@ -55,7 +57,9 @@ local function of_server(row, part, lacks)
     lack("there is no table %s, and %s may not create it: see the oracle's page", row.there and "crown_store_v1" or part.table,
       row.who)
   end
-  if not row.may_identify then lack("%s may not call pg_control_system()", row.who) end
+  if not row.may_identify then
+    lack("%s may not call pg_control_system(): GRANT EXECUTE ON FUNCTION pg_control_system() TO %s", row.who, row.who)
+  end
   return row.store_is_whole and row.whole
 end
 
@@ -89,11 +93,12 @@ function rights.lacks(client, name, schema)
     if not found then return nil, problem end
     lacks[#lacks + 1] = found[1]
   end
-  if made and #lacks == 0 then
-    rows, problem = client:query("SELECT FROM crown_store_v1 WHERE part = $1", name)
-    if not rows then return nil, problem end
-    if not rows[1] then lacks[1] = tables.ROW_LOST:format(name) end
-  end
+  if not made or #lacks > 0 then return lacks end
+  local found, why, code = row_security.add(lacks, client, part.rights)
+  if not found or #lacks > 0 then return found, why, code end
+  rows, problem = client:query("SELECT FROM crown_store_v1 WHERE part = $1", name)
+  if not rows then return nil, problem end
+  if not rows[1] then lacks[1] = tables.ROW_LOST:format(name) end
   return lacks
 end
 

@@ -1,6 +1,7 @@
 --- What a Postgres server and its catalogs say to tools about a table: how it is, and what a candidate lacks there.
 -- @internal crown.postgres.server
 
+local row_security = require "crown.postgres.row_security"
 local schema = require "crown.postgres.schema"
 
 local server = {}
@@ -62,7 +63,7 @@ local LACKING = [[
 SELECT (SELECT string_agg(p, ', ' ORDER BY n) FROM unnest($2::text[]) WITH ORDINALITY AS u(p, n)
   WHERE to_regclass($1) IS NOT NULL AND NOT has_table_privilege(to_regclass($1), p)) AS lacking]]
 
---- What a candidate lacks, for `check --store`. Only catalogs are read.
+--- What a candidate lacks, for `check --store`. Only catalogs are read, but for what crown.postgres.row_security tries.
 -- @param client of crown.postgres
 -- @tparam table sql of crown.postgres.register
 -- @string[opt] wanted the option schema
@@ -84,11 +85,14 @@ function server.lacks(client, sql, wanted)
   elseif not row.there and not row.may_create then
     lack("there is no table %s, and %s may not create it: see the oracle's page", named, row.who)
   end
-  if not row.may_identify then lack("%s may not call pg_control_system()", row.who) end
+  if not row.may_identify then
+    lack("%s may not call pg_control_system(): GRANT EXECUTE ON FUNCTION pg_control_system() TO %s", row.who, row.who)
+  end
   rows, problem, code = client:query(LACKING, named, "{" .. table.concat(NEEDED, ",") .. "}")
   if not rows then return nil, problem, code end
   if rows[1].lacking then lack("%s may not %s %s", row.who, (rows[1].lacking:gsub(", ([^,]*)$", " and %1")), named) end
-  return lacks
+  if #lacks > 0 or not row.complete then return lacks end
+  return row_security.add(lacks, client, { { named, nil, sql.trial } })
 end
 
 return server

@@ -334,8 +334,8 @@ local function make(client, name, part, party, generation)
   local made, problem, code = client:query(sql, patience(party), generation)
   if made then return true end
   if code == "42501" then
-    return nil, ("%s is not complete and this user may not change that (%s): run the statements of "
-      .. "%s as the table's owner"):format(part.table, problem, part.docs or "docs/oracle-postgres.md"), code
+    return nil, ("%s is not complete, and this user may not change that: run the statements of %s as the table's owner (%s)")
+      :format(part.table, part.docs or "docs/oracle-postgres.md", problem), code
   end
   return nil, problem, code
 end

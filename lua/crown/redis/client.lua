@@ -39,9 +39,9 @@ end
 
 --- Makes a client; it connects by itself.
 -- @string url
--- @tparam table options `timeout`; `label` for its events, nil for none; `store`, how it is shown ("redis");
--- `setup(connection, timeout)`, run before anything else; `choose(timeout)` → `{ host, port }`, where to connect to next; nil and
--- a message; or nil: where the URL leads
+-- @tparam table options `timeout`; `label` and `quiet_label` for its events, nil for none; `store`, how it is shown ("redis");
+-- `setup(connection, timeout)`, run before anything else; `choose(timeout)` → `{ host, port }`, where to connect to next; nil
+-- and a message; or nil: where the URL leads
 -- @treturn Client or nil and a message
 function Client.new(url, options)
   local parsed, problem = redis_url.parse(url)
@@ -49,8 +49,8 @@ function Client.new(url, options)
   local self = setmetatable({ parsed = parsed, timeout = options.timeout or 5, setup = options.setup,
     choose = options.choose }, Client)
   self.link = Reconnecting.new { open = function(link) return open(self, link) end, label = options.label,
-    store = options.store or "redis",
-    timeout = self.timeout, server = redis_url.label(parsed), tls = parsed.tls }
+    quiet_label = options.quiet_label, store = options.store or "redis", timeout = self.timeout,
+    server = redis_url.label(parsed), tls = parsed.tls }
   return self
 end
 

@@ -22,6 +22,7 @@ end
 local function deliver(self, kind, value)
   if self.on_message then
     if value == "PONG" and kind ~= "error" then return end -- the answer to a ping while no channel is subscribed to
+    if kind == "error" and value:find "^NOPERM" and self.on_refusal then return self.on_refusal(value) end
     if kind == "error" then return self:close(blotted(value, self.secrets)) end
     if type(value) ~= "table" then return self:close "unexpected message on a channel of Redis" end
     return self.on_message(value)

@@ -7,10 +7,18 @@ local core = require "crown.core"
 local Subscriber = {}
 Subscriber.__index = Subscriber
 
+local AGAIN = 10 -- seconds until a server is asked again for what it has refused
+local STORE = "redis channels"
+local NO_RIGHT = "NOPERM"
+
 -- Messages go to their functions in tasks; the server's word that it has subscribed means: some may have been missed.
-local function hear(self, message)
+local function hear(self, connection, message)
   local kind, channel, payload = message[1], message[2], message[3]
   local fns = self.channels[channel]
+  if kind == "subscribe" and connection.lacks then
+    connection.lacks = nil
+    self.client.link:lacking(nil)
+  end
   if not fns then return end
   for _, fn in ipairs(fns) do
     if kind == "message" then
@@ -21,6 +29,25 @@ local function hear(self, message)
   end
 end
 
+local function ask_for_all(self, connection)
+  for channel in pairs(self.channels) do connection:send("SUBSCRIBE", channel) end
+end
+
+-- A right that is missing is told once, and the server asked again on the same connection: another one would not have it either.
+-- A ping that a user may not send is answered all the same.
+local function refused(self, connection, problem)
+  local of_channel = problem:find(" channel", 1, true)
+  if connection.asks_again or not (of_channel or problem:find("subscribe", 1, true)) then return end
+  if of_channel then problem = ("%s: the right &%s is missing"):format(problem, (next(self.channels))) end
+  connection.lacks, connection.asks_again = self.client:answered(problem, NO_RIGHT), true
+  self.client.link:lacking(connection.lacks)
+  core.detach(function()
+    core.sleep(AGAIN)
+    connection.asks_again = nil
+    if not connection.closed then ask_for_all(self, connection) end
+  end)
+end
+
 --- @string url
 -- @number timeout seconds
 -- @tparam[opt] function choose as for a client
@@ -29,11 +56,13 @@ function Subscriber.new(url, timeout, choose)
   local self = setmetatable({ channels = {} }, Subscriber)
   local problem
   local function set_up(connection)
-    connection.on_message = function(message) hear(self, message) end
-    for channel in pairs(self.channels) do connection:send("SUBSCRIBE", channel) end
+    connection.on_message = function(message) hear(self, connection, message) end
+    connection.on_refusal = function(words) refused(self, connection, words) end
+    ask_for_all(self, connection)
     return true
   end
-  self.client, problem = Client.new(url, { timeout = timeout, store = "redis channels", choose = choose, setup = set_up })
+  self.client, problem = Client.new(url, { timeout = timeout, store = STORE, quiet_label = STORE, choose = choose,
+    setup = set_up })
   if not self.client then return nil, problem end
   return self
 end

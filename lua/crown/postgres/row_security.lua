@@ -1,0 +1,60 @@
+--- Whether row-level security lets a candidate read and write its rows: a part of the verb `check`. Policies are not read but
+-- tried, by statements that are taken back.
+-- @internal crown.postgres.row_security
+
+local row_security = {}
+
+local TAKEN_BACK = "CL001" -- SQLSTATE of our own: all of it was done
+
+local ACTIVE = "SELECT current_user::text AS who, row_security_active(to_regclass($1)) AS active"
+
+local TRIAL = [[
+DO $trial$
+DECLARE
+  touched BIGINT;
+BEGIN
+%s
+  RAISE EXCEPTION 'taken back' USING ERRCODE = ']] .. TAKEN_BACK .. [[';
+END $trial$]]
+
+local STEP = [[
+  %s;
+  GET DIAGNOSTICS touched = ROW_COUNT;
+  IF touched = 0 THEN
+    RAISE EXCEPTION 'a policy hides the row that it lets one write';
+  END IF;]]
+
+local WARNING = "row-level security is on for %s: where a policy hides a row from one candidate, two may lead"
+
+local MEND = "row-level security of %s keeps %s from leading (%s): ALTER TABLE %s DISABLE ROW LEVEL SECURITY, or CREATE POLICY "
+  .. "candidates ON %s TO %s USING (true)"
+
+-- @return what keeps this user from the rows of a table, or false; and a warning where policies count; or nil, message, code
+local function try(client, named, statements)
+  local rows, problem, code = client:query(ACTIVE, named)
+  if not rows then return nil, problem, code end
+  if not rows[1].active then return false end
+  local steps, who = {}, rows[1].who
+  for i, statement in ipairs(statements) do steps[i] = STEP:format(statement) end
+  rows, problem, code = client:query(TRIAL:format(table.concat(steps, "\n")))
+  if code == TAKEN_BACK then return false, WARNING:format(named) end
+  if not rows and (code == "timeout" or code == "closed") then return nil, problem, code end
+  return MEND:format(named, who, problem, named, named, who)
+end
+
+--- Tries what a candidate does with the rows of tables, where row-level security counts for this user.
+-- @tparam table lacks an array of texts, to which is added what keeps the user from that, and a field `warning` where policies
+-- count
+-- @param client of crown.postgres
+-- @tparam table tables `{ name, privileges, statements }` each; a statement that touches no row has failed
+-- @treturn table lacks; or nil, message, code
+function row_security.add(lacks, client, tables)
+  for _, one in ipairs(tables) do
+    local lack, more, code = try(client, one[1], one[3])
+    if lack == nil then return nil, more, code end
+    lacks[#lacks + 1], lacks.warning = lack or nil, lacks.warning or more
+  end
+  return lacks
+end
+
+return row_security

@@ -1,0 +1,33 @@
+-- What MariaDB refuses, to a candidate and to crown-lua check --store: each with the cause and the next step.
+local Mysql = require "support.mysql"
+local run = require "support.run"
+
+describe("a MariaDB server that refuses a candidate", function()
+  local server
+
+  setup(function() server = Mysql.start() end)
+  teardown(function() server:destroy() end)
+
+  local function has(words, text) assert.truthy(text:find(words, 1, true), ("%q is not in: %s"):format(words, text)) end
+
+  for title, case in pairs {
+    ["a locked user"] = { "CREATE USER who@'%' ACCOUNT LOCK; GRANT ALL ON crown.* TO who@'%'", "ACCOUNT UNLOCK" },
+    ["as many connections as a user may have"] = { "CREATE USER who@'%' WITH MAX_USER_CONNECTIONS -1; GRANT ALL ON crown.* TO who@'%'",
+      "max_user_connections" },
+    ["writes"] = { "CREATE USER who@'%'; GRANT ALL ON crown.* TO who@'%'; SET GLOBAL read_only = 1", "replica" },
+    ["TLS"] = { "CREATE USER who@'%'; GRANT ALL ON crown.* TO who@'%'", "have the URL begin with mysql://", "mysqls" },
+  } do
+    it("says what to do about " .. title, function()
+      server:sql(case[1])
+      finally(function() server:sql "DROP USER who@'%'; SET GLOBAL read_only = 0" end)
+      local url = server:url_for "who":gsub("^mysql", case[3] or "mysql")
+      local tried = run { "run", "--once", "--wait", "1", "--oracle", url, "x", "true" }
+      local checked = run { "check", "--store", "--oracle", url, "run", "x", "true" }
+      assert.equal(3, tried.code, tried.stderr)
+      assert.matches("mysql at 127.0.0.1:%d+: [^;]*; ", tried.stderr)
+      has(case[2], tried.stderr)
+      assert.is_nil(tried.stderr:find("?;", 1, true), tried.stderr)
+      assert.equal(2, checked.code, checked.stdout .. checked.stderr)
+    end)
+  end
+end)

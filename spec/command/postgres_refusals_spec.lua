@@ -1,0 +1,95 @@
+-- What Postgres refuses, to a candidate and to crown-lua check --store: each with the cause and the next step.
+local Postgres = require "support.postgres"
+local run = require "support.run"
+
+local GRANTS = "GRANT SELECT, INSERT, UPDATE ON crown_lease_v1, crown_advisory_v1, crown_store_v1 TO "
+
+describe("a Postgres server that refuses a candidate", function()
+  local server
+
+  setup(function()
+    server = Postgres.start()
+    for _, url in ipairs { server.url, (server.url:gsub("^postgres", "postgres+advisory")) } do
+      assert.equal(0, run({ "run", "--once", "--oracle", url .. "?trust_empty=true", "x", "true" }).code)
+    end
+  end)
+
+  teardown(function() server:destroy() end)
+
+  local function sql(...)
+    for _, statement in ipairs { ... } do server:sql(statement) end
+  end
+
+  -- A user with the rights of a candidate.
+  local function user(name, ...)
+    sql("CREATE ROLE " .. name .. " LOGIN", GRANTS .. name, ...)
+    return name
+  end
+
+  local function check(url) return run { "check", "--store", "--oracle", url, "run", "x", "true" } end
+  local function try(url) return run { "run", "--once", "--wait", "1", "--oracle", url, "x", "true" } end
+
+  local function has(words, text) assert.truthy(text:find(words, 1, true), ("%q is not in: %s"):format(words, text)) end
+
+  it("is told of by row-level security that lets nobody claim, also by a policy that hides rows", function()
+    local who = user "ruled"
+    for _, case in ipairs { { "crown_lease_v1", "postgres" }, { "crown_store_v1", "postgres+advisory" },
+      { "crown_advisory_v1", "postgres+advisory" } } do
+      local named, url = case[1], (server:url_for(who):gsub("^postgres", case[2]))
+      assert.equal(0, check(url).code)
+      sql(("ALTER TABLE %s ENABLE ROW LEVEL SECURITY"):format(named))
+      for _, policy in ipairs { "USING (false)", "FOR SELECT USING (true)", "FOR INSERT WITH CHECK (true)" } do
+        sql(("CREATE POLICY p ON %s %s"):format(named, policy))
+        local result = check(url)
+        assert.equal(2, result.code, named .. " " .. policy .. ": " .. result.stdout .. result.stderr)
+        has(("row-level security of %s keeps ruled from leading"):format(named), result.stdout)
+        has(("ALTER TABLE %s DISABLE ROW LEVEL SECURITY"):format(named), result.stdout)
+        sql(("DROP POLICY p ON %s"):format(named))
+      end
+      local result = try(url)
+      assert.not_equal(0, result.code)
+      if named ~= "crown_store_v1" then has("DISABLE ROW LEVEL SECURITY", result.stderr) end
+      sql(("CREATE POLICY candidates ON %s TO ruled USING (true)"):format(named)) -- as the answer says
+      local fine = check(url)
+      assert.equal(0, fine.code, fine.stdout .. fine.stderr)
+      assert.matches("warning%s+row%-level security is on for " .. named, fine.stdout)
+      assert.equal(0, try(url).code)
+      sql(("ALTER TABLE %s DISABLE ROW LEVEL SECURITY"):format(named))
+    end
+    assert.equal(0, server:sql("SELECT count(*)::int AS n FROM crown_lease_v1 WHERE lock_name = '@check'")[1].n)
+  end)
+
+  for title, case in pairs {
+    ["a right on the table"] = { { "REVOKE UPDATE ON crown_lease_v1 FROM NAME" }, "permission denied for table crown_lease_v1",
+      "check --store names the rights", "NAME may not UPDATE crown_lease_v1" },
+    ["the function that names the cluster"] = { { "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC" },
+      "permission denied for function pg_control_system", "GRANT EXECUTE ON FUNCTION", "NAME may not call pg_control_system()",
+      "GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC" },
+    ["sessions that write"] = { { "ALTER ROLE NAME SET default_transaction_read_only = on" }, "read-only",
+      "default_transaction_read_only", "default_transaction_read_only" },
+    ["a login"] = { { "ALTER ROLE NAME NOLOGIN" }, "is not permitted to log in", "ALTER ROLE … LOGIN", "ALTER ROLE … LOGIN" },
+    ["a connection more of the role"] = { { "ALTER ROLE NAME CONNECTION LIMIT 0" }, "too many connections for role",
+      "ALTER ROLE … CONNECTION LIMIT", "ALTER ROLE … CONNECTION LIMIT" },
+    ["a connection more of the database"] = { { "ALTER DATABASE crown CONNECTION LIMIT 0" }, "too many connections for database",
+      "ALTER DATABASE … CONNECTION LIMIT", "ALTER DATABASE … CONNECTION LIMIT", "ALTER DATABASE crown CONNECTION LIMIT -1" },
+    ["the right to connect"] = { { "REVOKE CONNECT ON DATABASE crown FROM PUBLIC" }, "permission denied for database",
+      "GRANT CONNECT ON DATABASE", "GRANT CONNECT ON DATABASE", "GRANT CONNECT ON DATABASE crown TO PUBLIC" },
+    ["TLS"] = { {}, "does not support SSL", "turn ssl on", "turn ssl on", nil, "?sslmode=require" },
+    ["the database"] = { {}, 'database "nix" does not exist', "createdb", "createdb", nil, nil, "nix" },
+  } do
+    it("tells a candidate what to do where it does not grant " .. title .. ", and check --store ends with 2", function()
+      local name = user("u_" .. title:gsub("%W", "_"))
+      for _, statement in ipairs(case[1]) do sql((statement:gsub("NAME", name))) end
+      local url = server:url_for(name, case[7]) .. (case[6] or "")
+      local tried, checked = try(url), check(url)
+      if case[5] then sql(case[5]) end
+      assert.equal(3, tried.code, tried.stderr)
+      has(case[2], tried.stderr)
+      has(case[3], tried.stderr)
+      assert.matches("postgres at 127.0.0.1:%d+: ", tried.stderr)
+      assert.equal(2, checked.code, checked.stdout .. checked.stderr)
+      has((case[4]:gsub("NAME", name)), checked.stdout)
+      assert.is_nil(checked.stdout:find("check --store", 1, true))
+    end)
+  end
+end)
