@@ -340,7 +340,7 @@ describe("an oracle on a compare-and-swap store", function()
     one:abdicate()
     store.records[name] = { text = store.records[name].text:gsub('"v":1', '"v":2'), version = "the newer one's" }
     local verdict = one:claim()
-    assert.same({ "unknown", ("a newer version of crown-lua wrote the record of '%s'"):format(name), "store" }, verdict)
+    assert.same({ "unknown", ("a newer version of crown-lua wrote the record of '%s': use that version"):format(name), "store" }, verdict)
     assert.equal("the newer one's", store.records[name].version)
   end)
 
@@ -481,7 +481,8 @@ describe("an oracle on a compare-and-swap store", function()
       local store = table_store()
       store.records["cas-" .. serial] = { text = text, version = 1 }
       local verdict = candidate(store):claim()
-      assert.same({ "unknown", "the store's value is not a record of an election", "store" }, verdict)
+      assert.same({ "unknown", "store" }, { verdict[1], verdict[3] })
+      assert.matches("the store's value is not a record of an election: .*; stop its candidates, delete that", verdict[2])
       assert.equal(text, store.records["cas-" .. serial].text)
     end
   end)

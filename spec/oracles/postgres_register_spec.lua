@@ -248,6 +248,22 @@ describe("the register in Postgres", function()
     assert.equal(free, look().version)
   end)
 
+  it("has lost what nobody can read when somebody deletes it, and another may be written over that", function()
+    for of, words in pairs { [name] = text {}, [name .. "/held"] = held(), ["@store"] = text { longest = 15, epoch = false } } do
+      for _, odd in ipairs { "x", "{}", "[1]", "3", '{"v":1,"serial":3' } do
+        assert.is_string(swap(look(of).version, words, of))
+        server:sql("UPDATE crown_lease_v1 SET record = $2 WHERE lock_name = $1", of, odd)
+        assert.equal(odd, look(of).text)
+        server:sql("DELETE FROM crown_lease_v1 WHERE lock_name = $1", of)
+        local answer = look(of)
+        assert.is_false(answer.text)
+        assert.is_string(answer.version)
+        assert.is_nil(answer.peer)
+      end
+    end
+    server:sql "UPDATE crown_lease_v1 SET version = NULL WHERE lock_name = '@store'"
+  end)
+
   it("keeps a row that somebody deletes as a replica or renames, and asks its leader to go", function()
     swap(false, held())
     server:sql "SET session_replication_role = replica"

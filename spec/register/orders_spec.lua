@@ -164,6 +164,8 @@ describe("a candidate obeys", function()
     here.pass(why.wait)
     assert.is_true((one.claim()))
     assert.is_nil(here.record("a").orders)
+    here.pass(2)
+    assert.is_nil(one.barred) -- by what it ordered of the term before
   end)
 
   it("what a record says that stands over its claim when that is found to be won (S1)", function()

@@ -8,6 +8,16 @@ local CLUSTERS = 15
 
 local function breathe() crown.sleep(0) end
 
+-- What a runtime has forgotten must not depend on when it is collected.
+local function run(options)
+  collectgarbage()
+  collectgarbage "stop"
+  local fine, result = pcall(function() return World.new(options):run(breathe) end)
+  collectgarbage "restart"
+  if not fine then error(("seed %d: %s"):format(options.seed, tostring(result)), 0) end
+  return result.terms
+end
+
 describe("the register's rule", function()
   local modules = load()
 
@@ -24,27 +34,22 @@ describe("the register's rule", function()
     it(title, function()
       local terms = 0
       for seed = 1, CLUSTERS do
-        collectgarbage() -- what a runtime has forgotten must not depend on when it is collected
-        collectgarbage "stop"
-        local fine, problem = pcall(function() return World.new { seed = seed, kind = kind, modules = modules }:run(breathe) end)
-        collectgarbage "restart"
-        if not fine then error(("seed %d: %s"):format(seed, tostring(problem)), 0) end
-        terms = terms + problem.terms
+        terms = terms + run { seed = seed, kind = kind, modules = modules }
       end
       assert.is_true(terms >= 2 * CLUSTERS, terms .. " terms")
     end)
   end
 
   it("is tried in the same way twice by one seed", function()
-    local function run()
+    local function story()
       local lines = {}
       local function trace(line) lines[#lines + 1] = line:gsub("{.*}", function(fields) return #fields end) end
-      World.new { seed = 7, kind = "several", modules = modules, trace = trace }:run(breathe)
+      run { seed = 7, kind = "several", modules = modules, trace = trace }
       return table.concat(lines, "\n")
     end
-    local once = run()
+    local once = story()
     assert.is_true(#once > 1000)
-    assert.are.equal(once, run())
+    assert.are.equal(once, story())
   end)
 
   it("is not enough in a store that does not compare", function()

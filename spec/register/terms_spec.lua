@@ -669,11 +669,37 @@ describe("a follower", function()
     assert.equal("o", denial.node)
   end)
 
+  it("ends where somebody wrote over its record what nobody can read, and says so", function()
+    local here = world()
+    local one = here.member "a"
+    assert.is_true((one.claim()))
+    here.rows.a = { text = "nonsense", version = 1 }
+    here.pass(TTL / 3)
+    local goes_on, why = one.refresh()
+    assert.is_false(goes_on)
+    assert.matches('^\'a\': the store\'s value is not a record of an election: "nonsense"; stop', why.error)
+  end)
+
+  it("goes on where the store does not tell what stands there", function()
+    local here = world()
+    local one = here.member "a"
+    assert.is_true((one.claim()))
+    local look = here.store.look
+    function here.store.look(...)
+      local answers = look(...)
+      if answers.a then answers.a.text, answers.a.trouble = "x", "it is busy" end
+      return answers
+    end
+    here.pass(TTL / 3)
+    assert.is_true((one.refresh()))
+  end)
+
   it("says why it knows nothing", function()
     local here = world()
     here.rows.a = { text = "nonsense", version = 1 }
     local granted, problem, code = here.member("a").claim()
-    assert.same({ n = 3, nil, "the store's value is not a record of an election", "store" }, { n = 3, granted, problem, code })
+    assert.same({ n = 3, nil, "'a': the store's value is not a record of an election: \"nonsense\"; stop its candidates, delete "
+      .. "that in the store, and start them again", "store" }, { n = 3, granted, problem, code })
     here.rows.a, here.deaf = nil, true
     granted, problem, code = here.member("b").claim()
     assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, granted, problem, code })

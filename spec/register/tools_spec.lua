@@ -92,7 +92,7 @@ describe("tools on a register", function()
       .. "in the store, and start them again" }, { n = 2, found, problem })
     rows.a.text = '{"v":2}'
     found, problem = tools.ask_to_go(store, "a")
-    assert.same({ nil, "a newer version of crown-lua wrote the record of 'a': ask with that one" }, { found, problem })
+    assert.same({ nil, "a newer version of crown-lua wrote the record of 'a': use that version" }, { found, problem })
   end)
 
   it("ask a leader to go", function()

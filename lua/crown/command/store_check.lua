@@ -40,6 +40,7 @@ local function ask_all(word, oracle, opts, found)
   for _, fact in ipairs(found.facts) do fact[2] = without_itself(fact[2]) end
   found.ttl = health and health.fixed and health.ttl or nil
   if warning then table.insert(found.warnings, warning) end
+  for _, one in ipairs(health and health.problems or {}) do rights[#rights + 1] = one end
   if #rights > 0 then return true end
   if not health then return nil, problem, code end
   local listed

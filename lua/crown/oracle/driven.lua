@@ -245,6 +245,7 @@ function of_one.health(store, name)
   local one, why, reason = tools.health(store, name)
   if not one then return nil, why, reason end
   for _, fact in ipairs(one.facts) do found.facts[#found.facts + 1] = fact end
+  found.problems = one.problems
   return found
 end
 

@@ -89,7 +89,8 @@ SELECT (SELECT json_agg(lock_name)::text FROM gone) AS done]]
 
 --- What makes a table, in words for its owner: docs/oracle-postgres.md shows it. A row that is deleted stays. Where somebody
 -- leads by it, the leader is asked to go, also one of version 0.1.0; where it is another one's, it is free. A session's goes for
--- its runtime, and when nobody has renewed it for a day. No row gets another name.
+-- its runtime, and when nobody has renewed it for a day. What nobody can read goes, and its row tells that it was lost. No row
+-- gets another name.
 register.MAKE = [[
 CREATE TABLE IF NOT EXISTS {table} (
   lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL);
@@ -102,16 +103,27 @@ CREATE INDEX IF NOT EXISTS {table}_holder ON {table} (holder);
 CREATE OR REPLACE FUNCTION {table}_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
 DECLARE
   id TEXT := md5(random()::text || clock_timestamp()::text);
+  found JSONB;
 BEGIN
-  IF OLD.lock_name LIKE '@%' THEN
+  BEGIN
+    found := OLD.record::jsonb;
+  EXCEPTION WHEN OTHERS THEN
+    NULL;
+  END;
+  IF OLD.record IS NOT NULL AND (found ->> 'v' IS NULL OR jsonb_typeof(found -> 'serial') IS DISTINCT FROM 'number'
+    OR OLD.lock_name NOT LIKE '@%' AND jsonb_typeof(found -> 'epoch') IS DISTINCT FROM 'number') THEN
+    EXECUTE format('UPDATE %s SET version = $2, record = NULL, holder = '' @'' WHERE lock_name = $1', TG_RELID::regclass)
+      USING OLD.lock_name, id;
+    PERFORM pg_notify('{channel}', 'evict ' || OLD.lock_name);
+  ELSIF OLD.lock_name LIKE '@%' THEN
     IF OLD.lock_name NOT LIKE '@store%' AND (OLD.expires_at < clock_timestamp() - interval '1 day'
       OR current_setting('crown_lua.deletes', TRUE) = 'sessions') THEN
       RETURN OLD;
     END IF;
   ELSIF OLD.holder LIKE '%_ @%' THEN
     EXECUTE format('UPDATE %s SET version = $2, record = $3 WHERE lock_name = $1', TG_RELID::regclass)
-      USING OLD.lock_name, id, (OLD.record::jsonb || jsonb_build_object('directive', 'evict', 'nonce', id,
-        'serial', (OLD.record::jsonb ->> 'serial')::int8 + 1))::text;
+      USING OLD.lock_name, id, (found || jsonb_build_object('directive', 'evict', 'nonce', id,
+        'serial', (found ->> 'serial')::int8 + 1))::text;
     PERFORM pg_notify('{channel}', 'evict ' || OLD.lock_name);
   ELSIF OLD.holder LIKE '%#%' AND OLD.expires_at > clock_timestamp() THEN
     IF to_jsonb(OLD) ? 'evicted' THEN
@@ -166,7 +178,8 @@ local GUARDS = "tgrelid = to_regclass('{table}') AND tgenabled = 'A' AND tgname 
   .. table.concat(TRIGGERS, "', '{table}_") .. "')"
 
 -- Version 0.1.0 has triggers of these names.
-local OURS = "coalesce((SELECT prosrc LIKE '%directive%' FROM pg_proc WHERE oid = to_regproc('{table}_keep')), FALSE)"
+local OURS = [[coalesce((SELECT prosrc LIKE '%directive%' AND prosrc LIKE '%OTHERS%' FROM pg_proc
+  WHERE oid = to_regproc('{table}_keep')), FALSE)]]
 
 local WHOLE = [[({columns} AND to_regclass('{table}_holder') IS NOT NULL
   AND (SELECT count(*) FROM pg_trigger WHERE {guards}) = {count} AND {ours})]]

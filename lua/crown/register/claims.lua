@@ -53,6 +53,7 @@ local function win(session, member, one, duty, answer, text)
   limits.note(session, slot.term)
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
+  if slot.orders then slot.orders = one.orders end -- what was ordered of the term before is over
   cleaning.note(session, slot.holder) -- same (order): nobody else runs before all of this is noted
   member:stand(true) -- same (order): as above
   session.seen:learn(slot, one)

@@ -16,6 +16,7 @@
 local core = require "crown.core"
 local json = require "crown.text.json"
 local orders = require "crown.register.orders"
+local printable = require "crown.text.printable"
 
 local record = {}
 
@@ -23,6 +24,8 @@ record.VERSION = 1
 
 local TTL_MOST = 31536000
 local DOUBT_MOST = 3 * TTL_MOST
+local SHOWN = 60 -- bytes of what cannot be read
+local NEWER = "a newer version of crown-lua"
 
 local TYPES = { memory = "string", nonce = "string", by = "string", node = "string", directive = "string" }
 
@@ -105,7 +108,7 @@ function record.parse(text, name)
   local fine, found = pcall(core.json.decode, text)
   if not fine or type(found) ~= "table" then return nil, "the store's value is not a record of an election" end
   if is_count(found.v) and found.v > record.VERSION then
-    return nil, ("a newer version of crown-lua wrote the record of '%s'"):format(name)
+    return nil, ("%s wrote the record of '%s'"):format(NEWER, name)
   end
   for field, wanted in pairs(TYPES) do
     if found[field] ~= nil and type(found[field]) ~= wanted then found.v = nil end
@@ -131,6 +134,19 @@ function record.read(answer, name)
     found.epoch = math.max(found.epoch, answer.peer.epoch)
   end
   return found, problem
+end
+
+--- What stands where a record cannot be read, and what to do. Nothing is written over that: it may be another program's.
+-- @tparam table answer as `read` has it
+-- @string name
+-- @string why of `read`
+-- @treturn string
+function record.unreadable(answer, name, why)
+  if answer.trouble then return why end
+  if why:find(NEWER, 1, true) then return why .. ": use that version" end
+  local text = printable(answer.text)
+  local shown = #text > SHOWN and text:sub(1, SHOWN) .. "…" or text
+  return ("'%s': %s: \"%s\"; stop its candidates, delete that in the store, and start them again"):format(name, why, shown)
 end
 
 --- A record that is written over another one: its unknown fields are kept.

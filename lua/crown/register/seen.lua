@@ -63,7 +63,7 @@ end
 -- session was since it was first seen; or nil and a message
 function Seen:note(entry, answer, sent)
   local found, problem = read(entry, answer)
-  if found == nil then return nil, problem end
+  if found == nil then return nil, record.unreadable(answer, entry.name, problem) end
   if found and found.ttl and entry.text and entry.text ~= answer.text then entry.renewed = true end
   self:stands(entry, answer)
   local is_back = found and (found.serial < entry.serial or (found.epoch or 0) < entry.epoch)

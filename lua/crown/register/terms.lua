@@ -161,8 +161,11 @@ end
 -- @return a write that is needed: S8, a doubt over what is missing or older; S9, the same term in another memory
 local function judge(session, slot, term, answer, sent)
   if is_unchanged(slot, term, answer, sent) then return nil end
-  local seen = session.seen:note(slot, answer, sent)
-  if not seen then return nil end
+  local seen, problem = session.seen:note(slot, answer, sent)
+  if not seen then
+    if not answer.trouble then terms.lose(session, slot, { error = problem }) end -- somebody wrote over it
+    return nil
+  end
   local found, me = seen.record, session:me()
   if rule.is_ours(me, found, session.at, term.epoch) then
     if found.memory == answer.memory then return keep(session, slot, found, answer, sent) end

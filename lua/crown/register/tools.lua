@@ -7,22 +7,12 @@ local epochs = require "crown.check.epoch"
 local figure = require "crown.check.figure"
 local hex = require "crown.text.hex"
 local orders = require "crown.register.orders"
-local printable = require "crown.text.printable"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
 local tools = {}
 
 local WRITE_TRIES = 5
-local SHOWN = 60 -- bytes of what cannot be read
-
--- What stands where a record cannot be read, and what to do.
-local function unreadable(answer, name, why)
-  if why:find("newer version", 1, true) then return why .. ": ask with that one" end
-  local text = printable(answer.text)
-  local shown = #text > SHOWN and text:sub(1, SHOWN) .. "…" or text
-  return ("'%s': %s: \"%s\"; stop its candidates, delete that in the store, and start them again"):format(name, why, shown)
-end
 
 -- @return the record or false, and the answer; or nil, message, code
 local function read(store, name)
@@ -30,7 +20,7 @@ local function read(store, name)
   if not answers then return nil, problem, code end
   local answer = answers[name]
   local found, why = record.read(answer, name)
-  if found == nil then return nil, unreadable(answer, name, why) end
+  if found == nil then return nil, record.unreadable(answer, name, why) end
   return found, answer
 end
 
@@ -130,7 +120,13 @@ end
 function tools.health(store, name)
   local records, problem, code = tools.records(store, { name })
   if not records then return nil, problem, code end
-  return { facts = { { "Record", leader_words(records[name]) } } }
+  local problems = {}
+  for _, one in ipairs { name, store.marks and record.store_name() } do
+    local found, why, kind = read(store, one)
+    if found == nil and kind then return nil, why, kind end
+    if found == nil then problems[#problems + 1] = why end
+  end
+  return { facts = { { "Record", leader_words(records[name]) } }, problems = problems }
 end
 
 -- Writes over an election's record, in place of the one that is seen. `change(found, answer)` → the record; or false: nothing is
