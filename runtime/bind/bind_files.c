@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,6 +58,17 @@ static int files_kind(lua_State *L)
     return 1;
 }
 
+/* target(path) -> what a symbolic link names; nothing where it is none. */
+static int files_target(lua_State *L)
+{
+    char target[PATH_MAX];
+    ssize_t size = readlink(luaL_checkstring(L, 1), target, sizeof(target));
+    if (size < 0)
+        return 0;
+    lua_pushlstring(L, target, (size_t)size);
+    return 1;
+}
+
 /* readable(path) -> true where it is a plain file that this user may read; or nil, message. */
 static int files_readable(lua_State *L)
 {
@@ -104,10 +116,9 @@ static int files_is_open(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"replace", files_replace},   {"list", files_list},
-    {"kind", files_kind},         {"fresh", files_fresh},
-    {"readable", files_readable}, {"executable", files_executable},
-    {"is_open", files_is_open},   {NULL, NULL},
+    {"replace", files_replace}, {"list", files_list},         {"kind", files_kind},
+    {"fresh", files_fresh},     {"readable", files_readable}, {"executable", files_executable},
+    {"is_open", files_is_open}, {"target", files_target},     {NULL, NULL},
 };
 
 int bind_open_files(lua_State *L)

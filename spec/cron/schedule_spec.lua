@@ -2,6 +2,7 @@
 -- Debian says of clocks that are put forward or back.
 local calendar = require "crown.text.calendar"
 local crown = require "crown"
+local fields = require "crown.cron.fields"
 local Schedule = require "crown.cron.schedule"
 local Zone = require "crown.election.zone"
 
@@ -116,6 +117,37 @@ describe("a schedule", function()
     it("is due " .. case[1], function()
       local count = select(2, case[5]:gsub(",", "")) + 1
       assert.equal(case[5], shown(case[2], case[3], case[4], count))
+    end)
+  end
+
+  -- Each minute of the four days around a change, by the fields alone.
+  local function by_the_minute(times, zone, from)
+    local sets, found = {}, {}
+    for i, one in ipairs(fields.order) do sets[i] = assert(fields.read(one, times[i])).has end
+    for time = from + 60, from + 4 * 86400, 60 do
+      local shows = os.date("!*t", time + zone:offset(time))
+      local is_day = sets[3][shows.day] and sets[5][shows.wday - 1]
+      if is_day and sets[1][shows.min] and sets[2][shows.hour] and sets[4][shows.month] then found[#found + 1] = time end
+    end
+    return found
+  end
+
+  for _, case in ipairs { { "Europe/Berlin", "2026-03-27 12:00", "2026-10-23 12:00" },
+    { "America/New_York", "2026-03-06 12:00", "2026-10-30 12:00" }, { "Australia/Lord_Howe", "2026-04-03 12:00", "2026-10-02 12:00" } } do
+    it("with a star goes by what the clocks show, over both changes in " .. case[1], function()
+      math.randomseed(7)
+      local zone = assert(Zone.read(case[1]))
+      local function some() return math.random(0, 9) .. "-" .. math.random(10, 23) .. "/" .. math.random(1, 5) end
+      for i = 1, 12 do
+        local from = utc(case[2 + i % 2])
+        local times = { "*/" .. math.random(1, 59), some(), "*", "*", i % 3 == 0 and "sun" or "*" }
+        if i % 4 == 0 then times[1], times[2] = some(), "*/" .. math.random(1, 3) end
+        local schedule, time = assert(Schedule.read(table.concat(times, " "), zone)), from
+        for _, expected in ipairs(by_the_minute(times, zone, from)) do
+          time = schedule:next(time)
+          assert.equal(expected, time, table.concat(times, " "))
+        end
+      end
     end)
   end
 

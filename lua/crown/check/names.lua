@@ -7,10 +7,14 @@ local names = {}
 local PATTERN = "^[%w_][%w._-]*$"
 local WORDS = "letters, digits, '.', '_' and '-' only, the first one a letter, a digit or '_'"
 
---- What is wrong with a name.
+--- The most characters of an election's name.
+names.MOST = 128
+
+--- What is wrong with an election's name.
 -- @string name
 -- @treturn string words, or nil
 function names.problem(name)
+  if #name > names.MOST then return ("a name has at most %d characters"):format(names.MOST) end
   return not name:find(PATTERN) and ("'%s' is not possible: %s"):format(name, WORDS) or nil
 end
 

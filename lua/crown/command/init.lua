@@ -14,7 +14,7 @@ local version = require "crown.command.version"
 local command = {}
 
 --- The verbs, in the order in which help lists them.
-command.verbs = { "app", "run", "file", "check", "info", "evict", "pause", "resume", "handover", "status",
+command.verbs = { "app", "run", "file", "cron", "check", "info", "evict", "pause", "resume", "handover", "status",
   "history", "abdicate", "log-level", "completion", "help" }
 
 -- The verbs that some options are for, and what to say at the others.

@@ -3,6 +3,7 @@
 
 local Schedule = require "crown.cron.schedule"
 local Zone = require "crown.election.zone"
+local names = require "crown.check.names"
 local options = require "crown.cron.options"
 
 local crontab = {}
@@ -26,8 +27,7 @@ function Reader:assign(name, value, column)
   if name == "CRON_TZ" then
     local zone, problem = Zone.read(value)
     if not zone then return self:complain(column, "CRON_TZ: " .. problem) end
-    self.zone = zone
-    self.zone_name = value
+    self.zone, self.zone_name, self.is_hosts_zone = zone, value, false
     return nil
   end
   local copy = { [name] = value } -- the jobs above keep theirs
@@ -56,20 +56,31 @@ end
 -- What a job is called that gives itself no name: its program.
 local function name_of(command)
   local first = command:match "^(%S+)"
-  return (first:match "[^/]*$":gsub("[^%w._-]", "_"):gsub("^[.-]+", ""))
+  return first:match "[^/]*$":gsub("[^%w._-]", "_"):gsub("^[.-]+", ""):sub(1, names.MOST)
+end
+
+-- The zone that counts where the file has not named one up to here.
+function Reader:default_zone()
+  if self.zone then return self.zone end
+  local zone, problem = nil, "write CRON_TZ=Europe/Berlin above it: the time zone of this host has no name"
+  if self.zone_name then zone, problem = Zone.read(self.zone_name) end
+  self.zone = zone
+  return zone, problem
 end
 
 function Reader:job(text)
-  local schedule, behind, column = Schedule.read(text, self.zone)
   local given = self.given or {}
   self.given, self.given_line = nil, nil
+  local zone, problem = self:default_zone()
+  if not zone then return self:complain(text:find "%S", problem) end
+  local schedule, behind, column = Schedule.read(text, zone)
   if not schedule then return self:complain(column, behind) end
   local at = text:match("^%s*()", behind)
   local command, input = split(text:sub(at))
   if command == "" then return self:complain(at, "the command is missing behind the five fields") end
   local job = { name = given.name or name_of(command), line = self.line, schedule = schedule, command = command,
     input = input, environment = self.environment, zone = self.zone_name, times = text:sub(1, behind - 1):match "^%s*(.-)%s*$",
-    timeout = given.timeout, retries = given.retries or 0, catch_up = given.catch_up or "no" }
+    is_hosts_zone = self.is_hosts_zone, timeout = given.timeout, retries = given.retries or 0, catch_up = given.catch_up or "no" }
   if job.name == "" then return self:complain(at, "this job needs a name: write '#: name=NAME' above it") end
   local other = self.by_name[job.name]
   if other then
@@ -102,15 +113,13 @@ end
 
 --- Reads a crontab.
 -- @string text of the file
--- @string zone_name whose clocks count where it has no CRON_TZ
--- @treturn table an array of jobs: `name`, `line`, `schedule`, `times` as they are written, `zone`, `command` of sh(1), `input`
--- or nil, `environment`, `timeout` in seconds or nil, `retries`, `catch_up`
+-- @string[opt] zone_name whose clocks count where it has no CRON_TZ; nil: nobody knows
+-- @treturn table an array of jobs: `name`, `line`, `schedule`, `times` as they are written, `zone`, `is_hosts_zone` (it is
+-- `zone_name`), `command` of sh(1), `input` or nil, `environment`, `timeout` in seconds or nil, `retries`, `catch_up`
 -- @treturn table an array of what is wrong: `line`, `column`, `message`; empty where all is well
 function crontab.read(text, zone_name)
-  local zone, problem = Zone.read(zone_name)
-  if not zone then return {}, { { line = 0, column = 0, message = problem } } end
-  local reader = setmetatable({ jobs = {}, problems = {}, by_name = {}, environment = {}, zone = zone, zone_name = zone_name,
-    line = 0 }, Reader)
+  local reader = setmetatable({ jobs = {}, problems = {}, by_name = {}, environment = {}, zone_name = zone_name,
+    is_hosts_zone = true, line = 0 }, Reader)
   for line in (text:gsub("\r\n", "\n") .. "\n"):gmatch "(.-)\n" do
     reader.line = reader.line + 1
     reader:read_line(line)

@@ -8,13 +8,13 @@ local fields = {}
 local MONTHS = { jan = 1, feb = 2, mar = 3, apr = 4, may = 5, jun = 6, jul = 7, aug = 8, sep = 9, oct = 10, nov = 11, dec = 12 }
 local WEEKDAYS = { sun = 0, mon = 1, tue = 2, wed = 3, thu = 4, fri = 5, sat = 6 }
 
---- The fields in the order in which they stand. 7 is Sunday too.
+--- The fields in the order in which they stand, each with its `key` in a schedule. 7 is Sunday too.
 fields.order = {
-  { name = "minute", least = 0, most = 59 },
-  { name = "hour", least = 0, most = 23 },
-  { name = "day of the month", least = 1, most = 31 },
-  { name = "month", least = 1, most = 12, names = MONTHS },
-  { name = "day of the week", least = 0, most = 7, names = WEEKDAYS },
+  { name = "minute", key = "minutes", least = 0, most = 59 },
+  { name = "hour", key = "hours", least = 0, most = 23 },
+  { name = "day of the month", key = "days", least = 1, most = 31 },
+  { name = "month", key = "months", least = 1, most = 12, names = MONTHS },
+  { name = "day of the week", key = "weekdays", least = 0, most = 7, names = WEEKDAYS },
 }
 
 local function range_words(field)
@@ -68,13 +68,26 @@ local function add(set, field, text)
   return nil
 end
 
+-- Thousands of jobs have few different fields: equal ones are one table.
+local known = setmetatable({}, { __mode = "v" })
+
+local function new_field(set, is_star)
+  local list = {}
+  for number in pairs(set) do list[#list + 1] = number end
+  table.sort(list)
+  return { has = set, list = list, is_star = is_star }
+end
+
 --- Reads a field.
 -- @tparam table field one of fields.order
 -- @string text without blanks
--- @treturn table a set of numbers; nil where it is none
--- @treturn boolean whether it begins with a star, by which cron(8) tells a fixed time from a repeated one; or what is wrong
+-- @treturn table `has`, a set of numbers; `list`, the same in order; `is_star`: it begins with a star, by which cron(8) tells a
+-- fixed time from a repeated one. Not to be changed. nil where it is none
+-- @treturn string what is wrong
 -- @treturn number where in the text that stands, from 0
 function fields.read(field, text)
+  local key = field.name .. " " .. text
+  if known[key] then return known[key] end
   local set, at = {}, 1
   while at <= #text + 1 do
     local ends = text:find(",", at, true) or #text + 1
@@ -82,7 +95,9 @@ function fields.read(field, text)
     if problem then return nil, problem, at - 1 end
     at = ends + 1
   end
-  return set, text:sub(1, 1) == "*"
+  local one = new_field(set, text:sub(1, 1) == "*")
+  known[key] = one
+  return one
 end
 
 return fields

@@ -24,13 +24,6 @@ local INSTEAD = {
   ["@every"] = "@every is not of crontab(5): write */5 * * * * for each five minutes",
 }
 
-local function sorted(set)
-  local list = {}
-  for number in pairs(set) do list[#list + 1] = number end
-  table.sort(list)
-  return list
-end
-
 -- "@daily": what it stands for; nil and what is wrong.
 local function expand(word)
   local known = NAMED[word:lower()]
@@ -40,8 +33,8 @@ end
 
 -- The day of a date, where it is one of those that a job runs on: cron(8) takes either of the two days where both are given.
 local function on_day(self, date)
-  local of_month, of_week = self.days[date.day], self.weekdays[date.wday - 1]
-  if self.any_day or self.any_weekday then return of_month and of_week end
+  local of_month, of_week = self.days.has[date.day], self.weekdays.has[date.wday - 1]
+  if self.days.is_star or self.weekdays.is_star then return of_month and of_week end
   return of_month or of_week
 end
 
@@ -50,7 +43,7 @@ local function day_from(self, day)
   local ends = day + LOOK
   while day <= ends do
     local date = os.date("!*t", day * DAY)
-    if not self.months[date.month] then
+    if not self.months.has[date.month] then
       day = calendar.days(date.year, date.month + 1, 1)
     elseif on_day(self, date) then
       return day
@@ -73,18 +66,15 @@ function Schedule.read(text, zone)
   local line, wrong = text, nil
   if word then line, wrong = expand(word) end
   if not line then return nil, wrong, at end
-  local sets, stars, next_at = {}, {}, 1
-  for i, field in ipairs(fields.order) do
+  local next_at = 1
+  for _, field in ipairs(fields.order) do
     local from, one, past = line:match("^%s*()(%S+)()", next_at)
     if not from then return nil, ("the %s is missing: there are five fields"):format(field.name), #line + 1 end
-    local set, star, offset = fields.read(field, one)
-    if not set then return nil, star, from + offset end
-    sets[i], stars[i], next_at = set, star, past
+    local read, problem, offset = fields.read(field, one)
+    if not read then return nil, problem, from + offset end
+    self[field.key], next_at = read, past
   end
-  self.minutes, self.hours = sorted(sets[1]), sorted(sets[2])
-  self.is_minute, self.is_hour, self.days, self.months, self.weekdays = sets[1], sets[2], sets[3], sets[4], sets[5]
-  self.any_day, self.any_weekday = stars[3], stars[5]
-  self.repeated = stars[1] or stars[2]
+  self.repeated = self.minutes.is_star or self.hours.is_star
   if not day_from(self, 0) then return nil, "no month has this day: it would never run", at or line:match "^%s*()" end
   return self, behind or next_at
 end
@@ -97,8 +87,8 @@ local function next_fixed(self, after)
     if not day then return nil end
     local noon = day * DAY + DAY / 2
     local least = math.min(self.zone:offset(noon - NEAR), self.zone:offset(noon + NEAR))
-    for _, hour in ipairs(self.hours) do
-      for _, minute in ipairs(self.minutes) do
+    for _, hour in ipairs(self.hours.list) do
+      for _, minute in ipairs(self.minutes.list) do
         local wall = day * DAY + hour * HOUR + minute * MINUTE
         local instant = wall - least > after and self.zone:instant(wall)
         if instant and instant > after then return instant end
@@ -109,31 +99,31 @@ local function next_fixed(self, after)
   return nil
 end
 
--- How far a job by the clocks goes on from a minute that does not fit: to the next day, hour or minute that may. The larger
--- steps are only taken where no clock is put forward or back on the way.
-local function strides(self, wall)
+-- Goes on from a minute that does not fit to a later one that may, of a job by the clocks: to the first one that shows a day that
+-- fits; or by an hour, where no clock is put forward or back on the way; or by a minute. nil where no day fits any more.
+-- @return the time, and whether it is one that fits
+local function forward(self, time)
+  local zone = self.zone
+  local offset = zone:offset(time)
+  local wall = time + offset
   local day = math.floor(wall / DAY)
   local fitting = day_from(self, day)
-  if fitting ~= day then return { fitting and fitting * DAY - wall or LOOK * DAY, HOUR - wall % HOUR, MINUTE } end
-  if not self.is_hour[math.floor(wall % DAY / HOUR)] then return { HOUR - wall % HOUR, MINUTE } end
-  if not self.is_minute[math.floor(wall % HOUR / MINUTE)] then return { MINUTE } end
-  return nil
+  if not fitting then return nil end
+  if fitting > day then return math.max(zone:instant(fitting * DAY), time + MINUTE) end
+  if not self.hours.has[math.floor(wall % DAY / HOUR)] then
+    local step = HOUR - wall % HOUR
+    return time + (zone:offset(time + step) == offset and step or MINUTE)
+  end
+  local fits = self.minutes.has[math.floor(wall % HOUR / MINUTE)]
+  return fits and time or time + MINUTE, fits
 end
 
 -- A job by what the clocks show: each minute of real time whose time of day fits.
 local function next_shown(self, after)
-  local zone = self.zone
-  local time = after - after % MINUTE + MINUTE
+  local time, fits = after - after % MINUTE + MINUTE, false
   local ends = after + LOOK * DAY
-  while time < ends do
-    local offset = zone:offset(time)
-    local steps = strides(self, time + offset)
-    if not steps then return time end
-    local i = 1
-    while steps[i] > MINUTE and zone:offset(time + steps[i]) ~= offset do i = i + 1 end
-    time = time + steps[i]
-  end
-  return nil
+  while time and not fits and time < ends do time, fits = forward(self, time) end
+  return fits and time or nil
 end
 
 --- The next time that it is due.

@@ -26,7 +26,7 @@ function options.signal_number(signal)
 end
 
 local function check_name(given)
-  if #given > 128 then return "must have at most 128 characters" end
+  if #given > names.MOST then return ("must have at most %d characters"):format(names.MOST) end
 end
 
 --- What is wrong with a node's name: it is shown in tables and logs, and written into every store.

@@ -1,0 +1,129 @@
+--- Runs the jobs of a crontab, each occurrence on one of all hosts.
+-- @internal crown.command.cron
+
+local cli = require "crown.command.cli"
+local crontab = require "crown.cron.crontab"
+local files = require "crown.core.files"
+local host_zone = require "crown.cron.host_zone"
+local json = require "crown.text.json"
+local output = require "crown.command.output"
+local printable = require "crown.text.printable"
+local read_file = require "crown.text.read_file"
+local usage = require "crown.check.usage"
+
+local cron = {
+  summary = "read a crontab, and say when its jobs are due",
+  usage = "crown-lua cron --check FILE [--json]",
+  most_words = 1,
+  options = {
+    { name = "check", help = "show each job with its next five times, and what is wrong with FILE; needs no store" },
+    { name = "json", help = "with --check: for programs" },
+  },
+  help = [[
+FILE is a crontab as in crontab(5), without a column for the user: five fields or @daily and its
+kin, CRON_TZ=ZONE, variables, comments, and % for the command's input. A line before a job has its
+options:
+
+  CRON_TZ=Europe/Berlin
+  #: name=nightly timeout=2h retries=3 catch-up=once
+  15 3 * * mon-fri  /usr/local/bin/backup --all
+
+  name       the job's, and its election's; by default the program's
+  timeout    how long it may run: 90s, 10m, 2h
+  retries    how often it is tried again when it fails, by default 0
+  catch-up   what of the times at which no host was up is made up for: no (the default), once, each
+
+--check shows each job with its next five times by the clocks of its zone. Exit code 2 where
+something is wrong, with line, column, and what is meant.]],
+}
+
+local NEXT = 5 -- times that are shown
+local WRONG = 2
+
+local function read(words)
+  local path = words[1]
+  if not path then usage.error("cron: name a crontab: %s", cli.usage(cron)) end
+  local fine, problem = files.readable(path)
+  if not fine then usage.error("cron: %s", problem) end
+  local jobs, problems = crontab.read(read_file(path), host_zone())
+  return path, jobs, problems
+end
+
+local function next_of(job)
+  local times, time = {}, os.time()
+  for i = 1, NEXT do
+    time = job.schedule:next(time)
+    if not time then break end
+    times[i] = time
+  end
+  return times
+end
+
+local function in_words(job, time)
+  local ahead = job.schedule.zone:offset(time)
+  local minutes = math.floor(math.abs(ahead) / 60)
+  return os.date("!%A %d %B %Y %H:%M", time + ahead) .. (" (UTC%s%02d:%02d)"):format(ahead < 0 and "-" or "+",
+    math.floor(minutes / 60), minutes % 60)
+end
+
+local function show(job)
+  output.line(("%s (line %d): %s, %s"):format(job.name, job.line, job.times, job.zone))
+  output.line("  runs   " .. printable(job.command))
+  local times = next_of(job)
+  for i, time in ipairs(times) do output.line((i == 1 and "  next   " or "         ") .. in_words(job, time)) end
+  if #times < NEXT then output.line("         and not again in the eight years from then") end
+end
+
+-- Hosts whose zones differ would run its jobs at different times.
+local function warnings_of(jobs)
+  for _, job in ipairs(jobs) do
+    if job.is_hosts_zone and job.zone ~= "UTC" and job.zone ~= "Etc/UTC" then
+      return { ("line %d: no CRON_TZ is above it, so the time zone of each host counts (here %s): write CRON_TZ=%s at the top")
+        :format(job.line, job.zone, job.zone) }
+    end
+  end
+  return {}
+end
+
+local function for_programs(jobs, problems, warnings)
+  local list = {}
+  for i, job in ipairs(jobs) do
+    list[i] = { name = job.name, line = job.line, times = job.times, zone = job.zone, command = job.command, input = job.input,
+      timeout = job.timeout, retries = job.retries, catch_up = job.catch_up, next = next_of(job) }
+  end
+  return json.line({ jobs = list, problems = problems, warnings = warnings }, "jobs", "problems", "warnings", "next")
+end
+
+local function check(options, words)
+  local path, jobs, problems = read(words)
+  local warnings = warnings_of(jobs)
+  if options.json then
+    output.write(for_programs(jobs, problems, warnings))
+    return #problems == 0 and 0 or WRONG
+  end
+  for _, job in ipairs(jobs) do show(job) end
+  for _, warning in ipairs(warnings) do output.say("cron", ("%s: %s"):format(path, warning)) end
+  for _, one in ipairs(problems) do
+    output.say("cron", ("%s:%d:%d: %s"):format(path, one.line, one.column, one.message))
+  end
+  output.line(("%s: %d job%s, %s"):format(printable(path), #jobs, #jobs == 1 and "" or "s",
+    #problems == 0 and "nothing wrong" or "not as it should be"))
+  return #problems == 0 and 0 or WRONG
+end
+
+--- Answers `--json` where the command line is wrong.
+-- @param problem the error
+-- @treturn number the exit code
+function cron.refused(problem)
+  local message = type(problem) == "table" and problem.message or problem
+  output.write(for_programs({}, { { message = usage.one_line(message) } }, {}))
+  return WRONG
+end
+
+--- The verb.
+function cron.run(options, words)
+  if not options.check then usage.error("cron: write %s", cli.usage(cron)) end
+  return check(options, words)
+end
+
+return cron

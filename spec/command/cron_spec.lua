@@ -1,0 +1,70 @@
+-- crown-lua cron --check: what a crontab says, and what is wrong with it.
+local json = require "crown.text.json"
+local run = require "support.run"
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
+
+describe("crown-lua cron --check", function()
+  local path
+
+  before_each(function() path = tempdir() .. "/jobs" end)
+
+  local function check(text, ...)
+    write_file(path, text)
+    return run({ "cron", "--check", path, ... }, { env = { TZ = "Asia/Tokyo" } })
+  end
+
+  it("shows each job with its next five times by the clocks of its zone", function()
+    local result = check "CRON_TZ=Australia/Adelaide\n#: name=leap\n30 12 29 2 * /usr/bin/leap --year\n"
+    assert.same({ 0, "" }, { result.code, result.stderr })
+    local title, times = result.stdout:match "^(leap %(line 3%): 30 12 29 2 %*, Australia/Adelaide\n  runs   /usr/bin/leap %-%-year\n)(.*)$"
+    assert.is_string(title)
+    local count = 0
+    for line in times:gmatch "[^\n]+" do
+      if line:find "UTC" then
+        count = count + 1
+        assert.matches("^  n?e?x?t? +%a+day 29 February %d%d%d%d 12:30 %(UTC%+10:30%)$", line)
+      end
+    end
+    assert.equal(5, count)
+    assert.equal(path .. ": 1 job, nothing wrong", times:match "([^\n]+)\n$")
+  end)
+
+  it("says where each mistake is and what was meant, and ends with 2", function()
+    local result = check "CRON_TZ=UTC\n0 25 * * * job\n  #: retris=3\n@dayly other\n0 3 * * * fine\n"
+    assert.equal(2, result.code)
+    local said = {}
+    for line in result.stderr:gmatch "[^\n]+" do said[#said + 1] = line:sub(#("crown-lua: cron: " .. path .. ":") + 1) end
+    assert.same({ "2:3: hour 25 is not between 0 and 23", "3:6: there is no option 'retris' (did you mean 'retries'?)",
+      "4:1: there is no '@dayly' (did you mean '@daily'?)" }, said)
+    assert.matches("\nfine %(line 5%)", "\n" .. result.stdout)
+    assert.matches(": 1 job, not as it should be\n$", result.stdout)
+  end)
+
+  it("warns where the zone of each host counts", function()
+    local result = check "0 3 * * * job\n"
+    assert.equal(0, result.code)
+    assert.matches("line 1: no CRON_TZ is above it, .* %(here Asia/Tokyo%): write CRON_TZ=Asia/Tokyo at the top", result.stderr)
+    assert.matches("03:00 %(UTC%+09:00%)", result.stdout)
+  end)
+
+  it("is for programs too", function()
+    local result = check("CRON_TZ=UTC\n#: timeout=1m retries=2 catch-up=each\n0 12 29 2 * job % in\n0 3 13 13 * job\n", "--json")
+    assert.same({ 2, "" }, { result.code, result.stderr })
+    local found = assert(json.object(result.stdout))
+    local job = found.jobs[1]
+    local last = job.next[#job.next]
+    assert.same({ name = "job", line = 3, times = "0 12 29 2 *", zone = "UTC", command = "job", input = " in\n", timeout = 60,
+      retries = 2, catch_up = "each", next = job.next }, job)
+    assert.same({ 5, "02-29 12:00" }, { #job.next, os.date("!%m-%d %H:%M", last) })
+    assert.same({ { line = 4, column = 8, message = "month 13 is not between 1 and 12" } }, found.problems)
+  end)
+
+  it("wants a file that it can read", function()
+    assert.same({ 2, "crown-lua: cron: open /nowhere/jobs: No such file or directory\n" },
+      (function(result) return { result.code, result.stderr } end)(run { "cron", "--check", "/nowhere/jobs" }))
+    local result = run { "cron", "--check", "--json", "/nowhere/jobs" }
+    assert.same({ 2, "cron: open /nowhere/jobs: No such file or directory" },
+      { result.code, json.object(result.stdout).problems[1].message })
+  end)
+end)
