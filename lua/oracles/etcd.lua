@@ -14,6 +14,8 @@ local explain = require "crown.link.explain"
 local keys = require "crown.etcd.keys"
 local lease = require "crown.oracle.lease"
 local Memory = require "crown.etcd.memory"
+local ordered = require "crown.oracle.ordered"
+local Orders = require "crown.etcd.orders"
 local queues = require "crown.etcd.queues"
 local Session = require "crown.etcd.session"
 local store_options = require "crown.oracle.options"
@@ -61,7 +63,8 @@ function Etcd.init(opts)
   if not checked then return nil, problem end
   local ttl, delay = Etcd.timing(checked)
   local timeout = store_options.timeout(checked, ttl, delay)
-  local base = base_of(checked, tostring(checked.lock or opts.crown_name))
+  local name = tostring(checked.lock or opts.crown_name)
+  local base = base_of(checked, name)
   local token
   token, problem = candidate.enter("etcd " .. checked.url, base, opts)
   if not token then return nil, problem end
@@ -74,7 +77,8 @@ function Etcd.init(opts)
       prefix = checked.parsed.prefix, floor = checked.amnesia_wait, trust_empty = checked.trust_empty,
       doubt = Doubt.of("etcd", checked.url, checked) }
   end)
-  return setmetatable({ session = session, node = opts.node, base = base, send = opts.send }, Etcd)
+  session.ordered[Orders.key(base)] = name
+  return setmetatable({ session = session, node = opts.node, name = name, base = base, send = opts.send }, Etcd)
 end
 
 local function first_in(range)
@@ -90,6 +94,10 @@ end
 local function key_of(answer)
   local found = answer and answer.response_range
   return found and found.kvs and found.kvs[1]
+end
+
+local function orders_of(self)
+  return { request_range = { key = Orders.key(self.base) } }
 end
 
 local function held_by(kv)
@@ -109,15 +117,16 @@ local function made(place, answer, header)
   return { key = place.encoded, create_revision = before and before.create_revision or header.revision }
 end
 
--- Puts our key where it is not there yet, and looks who is first, in one step.
+-- Puts our key where it is not there yet, and looks who is first and what is ordered, in one step.
 -- @tparam function sends called right before that
 -- @return our key and the first; or nil, message, code
 local function look(self, sends)
-  local place = self.place
+  local place, sent = self.place, core.now()
   if place.since then
     local own = { request_range = { key = place.encoded, keys_only = true } }
-    local answers, header, code = self.session.batch:ask({ own, first(self) }, sends)
+    local answers, header, code = self.session.batch:ask({ own, first(self), orders_of(self) }, sends)
     if not answers then return nil, header, code end
+    self.orders:saw(Orders.answer(answers[3].response_range), sent)
     return { key_of(answers[1]), key_of(answers[2]) }, header
   end
   local put = { request_put = { key = place.encoded, value = base64.encode(self.node), lease = place.lease, prev_kv = true } }
@@ -125,9 +134,10 @@ local function look(self, sends)
     place.written = not place.left and not place.gone
     return place.written and sends()
   end
-  local answers, header, code = self.session.batch:ask({ put, first(self) }, wanted)
+  local answers, header, code = self.session.batch:ask({ put, first(self), orders_of(self) }, wanted)
   if not answers then return nil, header, code end
   place.since = core.now()
+  self.orders:saw(Orders.answer(answers[3].response_range), sent)
   return { made(place, answers[1], header), key_of(answers[2]) }, header
 end
 
@@ -362,4 +372,16 @@ function Etcd.evict(opts, name)
   end)
 end
 
-return Etcd
+local function is_led(self)
+  local answers = self.session.batch:ask { first(self) }
+  return not answers or key_of(answers[1]) ~= nil
+end
+
+return ordered.oracle(Etcd, { word = "etcd", lists_candidates = true,
+  owner = function(self) return self.session, self.name end,
+  store = function(self) return Orders.new(self.session.client, self.session.prefix) end,
+  leads = function(self) return self.place ~= nil and self.place.leading == true end,
+  is_free = function(self) return not is_led(self) end,
+  visit = function(opts, fn)
+    return with_client(opts, function(client, checked) return fn(Orders.new(client, checked.parsed.prefix)) end)
+  end })

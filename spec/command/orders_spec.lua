@@ -1,56 +1,35 @@
 -- Operators' orders from outside: pause, resume and handover, with real processes on a Redis server.
-local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local Election = require "support.ordered_election"
 local http = require "support.http"
 local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
-local SOON = 20 -- seconds, on a busy machine
-local serial = 0
+local SOON = Election.SOON
 
 describe("an operator's order", function()
-  local server, dir, name, started
+  local server, dir, election, name
 
   setup(function() server, dir = Redis.start(), tempdir() end)
   teardown(function() server:destroy() end)
 
   before_each(function()
-    serial = serial + 1
-    name, started = "job-" .. serial, {}
+    election = Election.new(server.url .. "?ttl=6&trust_empty=true&amnesia_wait=0", dir)
+    name = election.name
   end)
-  after_each(function()
-    for _, one in ipairs(started) do one:destroy() end
-  end)
-
-  local function url() return server.url .. "?ttl=6&trust_empty=true&amnesia_wait=0" end
+  after_each(function() election:destroy() end)
 
   local function start(node)
-    local app = write_file(tempdir() .. "/app.lua", ([[
-      require("crown").elect { name = %q, oracle = %q, child = { "sleep", "600" } }]]):format(name, url()))
-    local one = Candidate.start { args = { "--http", "127.0.0.1:0", "--log-level", "info", app }, node = node,
-      log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } }
-    started[#started + 1] = one
-    return one
+    return election:start(node, "--http", "127.0.0.1:0", write_file(tempdir() .. "/app.lua", ([[
+      require("crown").elect { name = %q, oracle = %q, child = { "sleep", "600" } }]]):format(name, election.url)))
   end
 
-  local function leads(one)
-    local fine = pcall(eventually, function() return #one:pids "child" == 1 end, SOON)
-    assert(fine, one:output())
-  end
-
-  local function says(one, pattern)
-    local fine = pcall(eventually, function() return one:output():find(pattern) end, SOON)
-    assert(fine, one:output())
-  end
-
-  local function command(code, ...)
-    local result = run({ ... }, { env = { CROWN_DIRECTORY = dir, CROWN_ORACLE = url(), USER = "ann", SUDO_USER = "" } })
-    assert.same({ code, result.stderr }, { result.code, code == 0 and "" or result.stderr })
-    return result.stdout .. result.stderr
-  end
+  local function leads(one) election:leads(one) end
+  local function says(one, pattern) election:says(one, pattern) end
+  local function command(code, ...) return election:command(code, ...) end
 
   it("has nobody lead until resume, and says everywhere since when, by whom and why", function()
     local one = start "one"

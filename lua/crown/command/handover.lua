@@ -26,6 +26,7 @@ no runtime of NODE is known, and where somebody else leads afterwards.]],
 }
 
 local TTL = 15 -- where the oracle does not say it
+local STANDS_BACK = 2 -- of a follower's pauses: for so long a node claims nothing that has just given a term up
 local COMES = 3 -- seconds in which a node may come back that has just given a term up
 
 local function refuse(...)
@@ -40,11 +41,34 @@ local function listed(nodes)
   return table.concat(names, ", ")
 end
 
+-- Whether a runtime of the node is known, where the oracle knows of any that do not lead.
 -- @return true; or nil, an exit code
+local function check_node(options, opts, word, module)
+  local nodes = store.caller(word, module, "nodes")
+  if not nodes then return true end
+  local known, problem, code
+  local function look()
+    known, problem, code = nodes(opts)
+    return known
+  end
+  if ordering.await(COMES, look, function(found) return found[options.to] end) then return true end
+  if not known then return nil, store.unreachable("handover", problem, code) end
+  return nil, refuse(("no runtime of the node '%s' is known in %s; there are %s"):format(printable(options.to),
+    store.named(opts, word), listed(known)))
+end
+
+-- For how long others leave the election to the node: so long that it can come, also where it has just given a term up.
+local function time_for(module, opts)
+  if not module.timing then return TTL end
+  local ttl, _, _, retry = module.timing(opts)
+  return math.max(ttl, STANDS_BACK * (retry or 0))
+end
+
+-- @return for how long others leave the election to the node; or nil, an exit code
 local function check(options, name)
   local _, opts, word, module = store.ordered "handover"
-  local list, nodes = store.caller(word, module, "list"), store.caller(word, module, "nodes")
-  if not list or not nodes then usage.error("handover: the oracle '%s' does not tell who leads", word) end
+  local list = store.caller(word, module, "list")
+  if not list then usage.error("handover: the oracle '%s' does not tell who leads", word) end
   local election, problem, code = ordering.look(list, opts, name)
   if election == nil then return nil, store.unreachable("handover", problem, code) end
   if not election or not election.node then
@@ -54,27 +78,19 @@ local function check(options, name)
     return nil, refuse(("'%s' is %s: resume it first"):format(name, printable(election.ordered)))
   end
   if election.node == options.to then return nil, refuse(("%s leads '%s' already"):format(printable(options.to), name)) end
-  local known
-  local function look()
-    known, problem, code = nodes(opts)
-    return known
-  end
-  local is_known = ordering.await(COMES, look, function(found) return found[options.to] end)
-  if not known then return nil, store.unreachable("handover", problem, code) end
-  if not is_known then
-    return nil, refuse(("no runtime of the node '%s' is known in %s; there are %s"):format(printable(options.to),
-      store.named(opts, word), listed(known)))
-  end
-  return module.timing and module.timing(opts) or TTL
+  local fine
+  fine, code = check_node(options, opts, word, module)
+  if not fine then return nil, code end
+  return time_for(module, opts)
 end
 
 --- The verb.
 function handover.run(options, words)
   local name = ordering.name(handover, words)
   if not options.to then usage.error("handover: say to which node: %s", handover.usage) end
-  local ttl, code = check(options, name)
-  if not ttl then return code end
-  local fields = { to = options.to, within = options.within or ttl, since = os.time(), by = ordering.by() }
+  local within, code = check(options, name)
+  if not within then return code end
+  local fields = { to = options.to, within = options.within or within, since = os.time(), by = ordering.by() }
   local before, list, opts = ordering.write(handover, name, fields)
   if not before then return list end
   local epoch = epochs.counted(before.epoch)

@@ -44,7 +44,9 @@ function pause.run(options, words)
   local ends = fields["until"]
   local text = ends and os.date("'%%s' is paused until %Y-%m-%d %H:%M:%S", ends) or "'%s' is paused until crown-lua resume"
   local leader = before.node and printable(before.node)
-  output.line(text:format(name) .. (leader and options.keep and ("; %s leads on"):format(leader) or ""))
+  local more = leader and options.keep and ("; %s leads on"):format(leader) or ""
+  if before.is_unknown then more = "; nobody stands for it now, and nobody who comes will lead it" end
+  output.line(text:format(name) .. more)
   if not leader or options.keep then return 0 end
   local code, unread = output.finish(0) -- before the wait: that may be long
   if unread then return code end

@@ -14,6 +14,7 @@ local gathered = require "crown.oracle.gathered"
 local hex = require "crown.text.hex"
 local keys = require "crown.etcd.keys"
 local Memory = require "crown.etcd.memory"
+local ordered = require "crown.oracle.ordered"
 local Shared = require "crown.link.shared"
 local together = require "crown.link.together"
 local Watch = require "crown.etcd.watch"
@@ -197,7 +198,8 @@ end
 -- --- messages
 
 local function heard(self, what, encoded, value)
-  local place = self.places[encoded]
+  local place, name = self.places[encoded], self.ordered[encoded]
+  if name then ordered.hear(self, name) end
   if what == "DELETE" then
     if place then lose(place) end
     local behind = self.ahead[encoded]
@@ -215,6 +217,7 @@ local function heard(self, what, encoded, value)
 end
 
 local function missed(self)
+  ordered.hear(self)
   for _, place in pairs(self.places) do
     place.asked = place.leading
     wait_no_more(self, place)
@@ -234,7 +237,7 @@ function Session.of(key, make)
     timeout = options.timeout, doubt = options.doubt,
     window = math.min(REFRESH_WINDOW, options.ttl * REFRESH_PART), trust = options.trust, prefix = options.prefix,
     batch = Batch.new(options.client), digest = own_digest(key), count = 0, places = {}, ahead = {}, orphans = {},
-    refreshers = {} }, Session)
+    ordered = {}, refreshers = {} }, Session) -- `ordered`: the elections by the keys of their orders
   self.memory = Memory.new { client = options.client, prefix = options.prefix, trust = options.trust, new_lease = keys.new_lease,
     floor = options.floor, trust_empty = options.trust_empty }
   self.all = self.prefix ~= "" and keys.range(self.prefix .. "/") or nil

@@ -14,11 +14,6 @@ local REMIND = 3600 -- seconds after which a pause without an end is told again
 
 local function time_of(session) return session.env.time() / 1000 end
 
-local function leads(member)
-  local term = member.slot.term
-  return term ~= nil and term.member == member
-end
-
 local function tell(session, member, bar, why)
   local now, found = session.env.now(), member.slot.orders
   local before = member.bar
@@ -35,7 +30,7 @@ end
 -- What it is told by what is known now. @return the seconds until that may change by itself, or nil: there are no orders
 local function judge(session, member)
   local found = member.slot.orders
-  tell(session, member, orders.bar(found, session.node, leads(member), time_of(session)))
+  tell(session, member, orders.bar(found, session.node, session:leads(member), time_of(session)))
   if not found then
     session.obeying[member] = nil
     return nil

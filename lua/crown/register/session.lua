@@ -81,6 +81,14 @@ function Session:is_live()
   return self.stands ~= nil and self.env.now() < self.deadline
 end
 
+--- Whether one of its candidates has a term.
+-- @tparam table member
+-- @treturn boolean
+function Session.leads(_, member)
+  local term = member.slot.term
+  return term ~= nil and term.member == member
+end
+
 -- What of the session the rule has to know, until the next call: thousands of claims come together, and a table for each would
 -- be thrown away at once.
 function Session:me(trusts, least)

@@ -1,0 +1,165 @@
+--- Has an oracle whose elections are in the format of others take operators' orders: its candidates obey those that stand beside
+-- an election (crown.oracle.order_book), and the verbs pause, resume and handover write them. Candidates of others do neither.
+-- @internal crown.oracle.ordered
+
+local Book = require "crown.oracle.order_book"
+local candidate = require "crown.oracle.candidate"
+local core = require "crown.core"
+local orders = require "crown.register.orders"
+local tools = require "crown.register.tools"
+
+local ordered = {}
+
+local WRITE_TRIES = 5
+
+-- --- candidates
+
+local function denied(wait, why) return false, { retry_in = wait, error = why } end
+
+-- Asks and judges; an election's core may drop the call at any time, and gives back then what it may have.
+local function claim_by(how, claim, abdicate, leaves)
+  return function(self)
+    local member = self.orders
+    member:is_sent_away()
+    if member.orders then member:look() end -- it may be over
+    local wait, why = member:barred(member:stands_back() and how.is_free(self))
+    if wait then
+      if leaves then abdicate(self) end
+      return denied(wait, why)
+    end
+    local sent = member.sent
+    local verdict, second, third, fourth = claim(self)
+    if not verdict then return verdict, second, third, fourth end
+    if member.sent == sent then member:look() end
+    wait, why = member:barred(true)
+    if wait then
+      abdicate(self)
+      return denied(wait, why)
+    end
+    member:won()
+    return verdict, second, third
+  end
+end
+
+local function hears_nothing() end
+
+local function obeys(module, how)
+  local init, refresh, handle_info = module.init, module.refresh, module.handle_info or hears_nothing
+  function module.init(opts)
+    local self, problem, code = init(opts)
+    if not self or opts.checking then return self, problem, code end
+    local owner, name = how.owner(self)
+    local book = Book.of(owner, opts.node, function()
+      return { store = how.store(self), word = how.word, leads = how.leads, patrol = how.patrol and how.patrol(self) }
+    end)
+    self.orders = book:join(name, self, candidate.of(opts))
+    return self
+  end
+  module.claim = claim_by(how, module.claim, module.abdicate, module.leaves)
+  function module.refresh(self)
+    if self.orders:is_sent_away() then return false, { evicted = true } end
+    return refresh(self)
+  end
+  function module.handle_info(self, message)
+    if message ~= "orders" then return handle_info(self, message) end
+    if not how.leads(self) then return self:claim() end
+    if self.orders:is_sent_away() then return false, { evicted = true } end
+  end
+end
+
+-- --- tools
+
+-- Adds what is ordered to elections; of those that have orders and no candidate there is no more to tell.
+local function add(found, answers)
+  local by_name, time = {}, os.time()
+  for _, one in ipairs(found) do by_name[one.name] = one end
+  for name, answer in pairs(answers) do
+    local stands = Book.parse(answer)
+    local words = stands and orders.words(stands, time)
+    if words and not by_name[name] then
+      by_name[name] = { name = name }
+      found[#found + 1] = by_name[name]
+    end
+    if words then by_name[name].orders, by_name[name].ordered = stands, words end
+  end
+  table.sort(found, function(a, b) return a.name < b.name end)
+  return found
+end
+
+-- Who may not read orders sees elections all the same.
+local function list_by(how, list)
+  return function(opts)
+    local found, problem, code = list(opts)
+    if not found then return nil, problem, code end
+    return add(found, how.visit(opts, function(store) return store:read() end) or {})
+  end
+end
+
+local function nodes_by(list)
+  return function(opts)
+    local found, problem, code = list(opts)
+    if not found then return nil, problem, code end
+    local nodes = {}
+    for _, one in ipairs(found) do
+      for _, node in ipairs(one.candidates or {}) do nodes[node] = true end
+    end
+    return nodes
+  end
+end
+
+-- @return whether it is written; nil where another order came between; or nil, message, code
+local function write_over(store, name, fields)
+  local answers, problem, code = store:read { name }
+  if not answers then return nil, problem, code end
+  local answer = answers[name]
+  local wanted, why, kind = tools.changed(name, { orders = Book.parse(answer) or nil }, fields)
+  if wanted == nil then return nil, why, kind end
+  return store:write(name, Book.text(wanted or nil), answer and answer.version)
+end
+
+-- @return true; or nil, message, code
+local function write(store, name, fields)
+  for _ = 1, WRITE_TRIES do
+    local written, problem, code = write_over(store, name, fields)
+    if written ~= false then return written, problem, code end
+    core.sleep(0)
+  end
+  return nil, ("the orders of '%s' change faster than they can be written"):format(name)
+end
+
+local function order_by(how, list)
+  return function(opts, name)
+    local found, problem, code = list(opts)
+    if not found then return nil, problem, code end
+    local before = { name = name, is_unknown = true } -- nothing may be there of an election that nobody leads
+    for _, one in ipairs(found) do before = one.name == name and one or before end
+    local fields, written = opts.order
+    written, problem, code = how.visit(opts, function(store) return write(store, name, fields) end)
+    if not written then return nil, problem, code end
+    return before
+  end
+end
+
+--- Has an oracle take orders. Its functions are replaced by some that obey.
+-- @tparam table module the oracle: its states are tables with methods
+-- @tparam table how `word`, what messages call the store; `owner(state)` → a table that the elections of one place share, and
+-- the election's name; `store(state)` → a store of orders (crown.oracle.order_book); `leads(state)`; `is_free(state)` → whether
+-- nobody leads the election, as far as is known; `patrol(state)`, where the store does not tell of changes by `hear` of the
+-- owner's books → seconds; `visit(opts, fn)` → what fn(store) returns, for a tool; `lists_candidates`: whether `list` does
+-- @treturn table the oracle
+function ordered.oracle(module, how)
+  obeys(module, how)
+  module.list = list_by(how, module.list)
+  module.order = order_by(how, module.list)
+  if how.lists_candidates then module.nodes = nodes_by(module.list) end
+  return module
+end
+
+--- Tells the books of a place that orders may have changed.
+-- @tparam table owner as of `oracle`
+-- @string[opt] name of the election; nil: any of them
+function ordered.hear(owner, name)
+  for _, book in pairs(owner.books or {}) do book:hear(name) end
+end
+
+return ordered
