@@ -12,6 +12,8 @@ local explain = require "crown.link.explain"
 local grants = require "crown.oracle.lease"
 local lease = require "crown.kubernetes.lease"
 local options = require "crown.kubernetes.options"
+local ordered = require "crown.oracle.ordered"
+local Orders = require "crown.kubernetes.orders"
 local paths = require "crown.kubernetes.paths"
 local rule = require "crown.register.rule"
 local Sight = require "crown.kubernetes.sight"
@@ -76,11 +78,12 @@ end
 
 -- @return the Lease, false where there is none; or nil, message, code, seconds
 local function look(self)
-  local known = self.sight.version
+  local known, sent = self.sight.version, core.now()
   local found, problem, code, seconds = self.client:ask("GET", self.path, nil, self.timeout)
   if not found and code ~= "not_found" then return failed(problem, code, seconds) end
   if found and not lease.is(found) then return strange(self) end
   self.sight:saw(found and lease.read(found) or nil, known, core.now())
+  self.orders:saw(Orders.answer(found), sent)
   self.object = found or nil
   return found or false
 end
@@ -93,11 +96,12 @@ end
 
 -- @return the Lease as it was stored; or nil, message, code, seconds
 local function write(self, method, object)
-  local path = method == "POST" and paths.leases(self.namespace) or self.path
+  local path, sent = method == "POST" and paths.leases(self.namespace) or self.path, core.now()
   local found, problem, code, seconds = self.client:ask(method, path, object, self.timeout)
   if not found then return nil, problem, code, seconds end
   if not lease.is(found) then return strange(self) end
   self.sight:saw(lease.read(found), nil, core.now())
+  self.orders:saw(Orders.answer(found), sent)
   self.object = found
   return found
 end
@@ -165,6 +169,8 @@ local function take(self, found)
   local term = { namespace = self.namespace, name = self.name, identity = self.identity, seconds = self.seconds,
     transitions = self.sight:next_transitions() }
   local object = found and lease.taken(found, term, next_second(self)) or lease.created(term, next_second(self))
+  local ends_order, rest = self.orders:rest()
+  if ends_order then object = lease.ordering(object, rest) end
   self.is_asking = true -- until it is known what became of it
   local made, problem, code, seconds = write(self, found and "PUT" or "POST", object)
   if made then
@@ -190,6 +196,8 @@ function Kubernetes:claim()
   if left > 0 then return doubted(self, left, was_empty) end
   left = sight:left(now)
   if left > 0 then return denied(self, left) end
+  local wait, why = self.orders:barred(true)
+  if wait then return false, { retry_in = wait, error = why } end
   return take(self, found)
 end
 
@@ -230,10 +238,14 @@ end
 -- @tparam[opt] table object the Lease
 function Kubernetes:heard(object)
   local record = object and lease.is(object) and lease.read(object)
+  local version = self.sight.version
+  if record and not (version and lease.is_before(record.version, version)) then
+    self.orders:saw(Orders.answer(object), core.now())
+  end
   if not record then
     self.election:send "look"
   elseif self.term then
-    local is_news = self.sight.version and lease.is_before(self.sight.version, record.version)
+    local is_news = version and lease.is_before(version, record.version)
     if is_news and (not is_ours(self, record) or is_asked_to_go(self, record)) then self.election:send "look" end
   elseif self.sight:heard(record, core.now()) and not record.holder then
     self.election:send "look"
@@ -248,4 +260,14 @@ end
 
 Kubernetes.list, Kubernetes.evict, Kubernetes.health, Kubernetes.rights = admin.list, admin.evict, admin.health, admin.rights
 
-return Kubernetes
+local function is_free(self)
+  return look(self) ~= nil and self.sight:left(core.now()) <= 0
+end
+
+return ordered.oracle(Kubernetes, { word = "kubernetes", visit = admin.with_orders, is_free = is_free,
+  owner = function(self) return self.watch, self.name end,
+  leads = function(self) return self.term ~= nil end,
+  looks = function(self) return self.delay end,
+  store = function(self)
+    return Orders.new(function(method, path, body) return self.client:ask(method, path, body, self.timeout) end, self.namespace)
+  end })

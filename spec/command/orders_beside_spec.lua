@@ -12,6 +12,9 @@ local STORES = {
   { name = "etcd", knows = true, spoil = function(store, name)
     store.server:ctl("--user", "root:secret", "put", name .. ".orders", GARBAGE)
   end },
+  { name = "kubernetes", spoil = function(store, name)
+    store.server:edit(name, function(found) found.metadata.annotations = { ["crown-lua/orders"] = GARBAGE } end)
+  end },
 }
 
 local SOON = Election.SOON

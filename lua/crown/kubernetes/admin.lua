@@ -6,6 +6,7 @@ local eviction = require "crown.oracle.eviction"
 local figure = require "crown.check.figure"
 local lease = require "crown.kubernetes.lease"
 local options = require "crown.kubernetes.options"
+local Orders = require "crown.kubernetes.orders"
 local paths = require "crown.kubernetes.paths"
 
 local admin = {}
@@ -66,6 +67,16 @@ function admin.list(opts)
       ttl = record.holder and record.duration }
   end
   return listed
+end
+
+--- Hands a tool the orders of the namespace.
+-- @tparam table opts `url` and the others
+-- @tparam function fn gets a store of orders
+-- @return what it returns; or nil, message, code
+function admin.with_orders(opts, fn)
+  local self, problem, code = open(opts)
+  if not self then return nil, problem, code end
+  return fn(Orders.new(self.ask, self.namespace, function() return all(self) end))
 end
 
 -- @return the Lease and its record; false where there is none; or nil, message, code

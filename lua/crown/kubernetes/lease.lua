@@ -7,6 +7,7 @@ local calendar = require "crown.text.calendar"
 local lease = {}
 
 local EVICT = "crown-lua/evict" -- the annotation by which somebody asks a leader to go
+local ORDERS = "crown-lua/orders" -- and what operators order of its candidates
 local NAME_MOST, NAMESPACE_MOST = 253, 63
 local RELEASED_SECONDS = 1 -- what client-go writes when it gives back
 local EPOCH_STEPS = 2 ^ 20 -- epochs for each second in which a Lease may have been made
@@ -31,7 +32,8 @@ local function number(value) return type(value) == "number" and value or nil end
 -- @tparam table found the object
 -- @treturn table `holder`: nil where nobody holds it; `duration` in seconds, nil where it has none; `transitions`; `epoch`: rises
 -- from holder to holder, also where the Lease was deleted and made anew in another second; `mark`: the same as long as nobody has
--- written to the election; `uid`; `version`; `strategy`; `evict`: whom somebody asks to go
+-- written to the election; `uid`; `version`; `strategy`; `evict`: whom somebody asks to go;
+-- `orders`: what operators order
 function lease.read(found)
   local spec, meta = found.spec or {}, found.metadata
   local annotations = type(meta.annotations) == "table" and meta.annotations or {}
@@ -42,6 +44,7 @@ function lease.read(found)
   return { holder = holder ~= "" and holder or nil, duration = duration and duration > 0 and duration or nil,
     transitions = transitions, epoch = made * EPOCH_STEPS + transitions + 1, uid = meta.uid,
     version = meta.resourceVersion, strategy = strategy ~= "" and strategy or nil, evict = text(annotations[EVICT]),
+    orders = text(annotations[ORDERS]),
     mark = table.concat({ meta.uid, holder or "", tostring(duration), tostring(spec.acquireTime), tostring(spec.renewTime),
       transitions }, " ") }
 end
@@ -63,14 +66,16 @@ local function written(found, spec)
   return made
 end
 
-local function without_evict(made)
+-- @string[opt] value nil: it is taken away
+local function annotated(made, name, value)
   local meta = made.metadata
-  if type(meta.annotations) ~= "table" or meta.annotations[EVICT] == nil then return made end
-  meta.annotations = copy(meta.annotations)
-  meta.annotations[EVICT] = nil
-  if next(meta.annotations) == nil then meta.annotations = nil end
+  local annotations = type(meta.annotations) == "table" and copy(meta.annotations) or {}
+  annotations[name] = value
+  meta.annotations = next(annotations) ~= nil and annotations or nil
   return made
 end
+
+local function without_evict(made) return annotated(made, EVICT, nil) end
 
 --- A Lease that nobody has written yet, held.
 -- @tparam table term `namespace`, `name`, `identity`, `seconds` (how long it lasts, whole), `transitions`
@@ -115,11 +120,15 @@ end
 -- @string wish as `read` gives it back
 -- @treturn table
 function lease.evicting(found, wish)
-  local made = written(found, {})
-  local annotations = type(made.metadata.annotations) == "table" and copy(made.metadata.annotations) or {}
-  annotations[EVICT] = wish
-  made.metadata.annotations = annotations
-  return made
+  return annotated(written(found, {}), EVICT, wish)
+end
+
+--- The same Lease with what operators order.
+-- @tparam table found
+-- @string[opt] wanted nil: nothing any more
+-- @treturn table
+function lease.ordering(found, wanted)
+  return annotated(written(found, {}), ORDERS, wanted)
 end
 
 --- A holder's term, as a wish names it.

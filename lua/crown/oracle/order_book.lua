@@ -204,7 +204,8 @@ end
 -- @tparam table owner what its elections in that place share; its field `books` is used here
 -- @string node
 -- @tparam function make called for the first of them → `store`; `word`, what messages call it; `leads(state)`: whether an
--- oracle's state leads; `patrol`: seconds from one look to the next, where the store does not tell of changes
+-- oracle's state leads; `patrol`: seconds from one look to the next, where the store does not tell of changes;
+-- `looks`: the same of those that have orders, where it may not be a second
 -- @treturn Book
 function Book.of(owner, node, make)
   owner.books = owner.books or {}
@@ -212,7 +213,7 @@ function Book.of(owner, node, make)
   if self then return self end
   local options = make()
   self = setmetatable({ node = node, env = env, word = options.word, leads_by = options.leads, patrol = options.patrol,
-    members = setmetatable({}, { __mode = "v" }), obeying = setmetatable({}, { __mode = "k" }) }, Book)
+    looks = options.looks, members = setmetatable({}, { __mode = "v" }), obeying = setmetatable({}, { __mode = "k" }) }, Book)
   self.seen = self -- and its store's `look` is its own: see crown.register.obey
   self.store = setmetatable({ look = function(_, names) return self:look(names) end }, { __index = options.store })
   owner.books[node] = self

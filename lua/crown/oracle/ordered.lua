@@ -50,7 +50,8 @@ local function obeys(module, how)
     if not self or opts.checking then return self, problem, code end
     local owner, name = how.owner(self)
     local book = Book.of(owner, opts.node, function()
-      return { store = how.store(self), word = how.word, leads = how.leads, patrol = how.patrol and how.patrol(self) }
+      return { store = how.store(self), word = how.word, leads = how.leads, patrol = how.patrol and how.patrol(self),
+        looks = how.looks and how.looks(self) }
     end)
     self.orders = book:join(name, self, candidate.of(opts))
     return self
@@ -145,7 +146,8 @@ end
 -- @tparam table how `word`, what messages call the store; `owner(state)` → a table that the elections of one place share, and
 -- the election's name; `store(state)` → a store of orders (crown.oracle.order_book); `leads(state)`; `is_free(state)` → whether
 -- nobody leads the election, as far as is known; `patrol(state)`, where the store does not tell of changes by `hear` of the
--- owner's books → seconds; `visit(opts, fn)` → what fn(store) returns, for a tool; `lists_candidates`: whether `list` does
+-- owner's books → seconds; `looks(state)` → seconds from one look of a candidate that has orders to its next (1);
+-- `visit(opts, fn)` → what fn(store) returns, for a tool; `lists_candidates`: whether `list` does
 -- @treturn table the oracle
 function ordered.oracle(module, how)
   obeys(module, how)

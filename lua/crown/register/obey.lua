@@ -47,7 +47,7 @@ local function judge_all(session)
     if left then soonest, count = math.min(soonest, left), count + 1 end
   end
   if count == 0 then return nil end
-  return math.max(LEAST_PAUSE, math.min(soonest, LOOK * math.max(1, count / EACH_LOOK)))
+  return math.max(LEAST_PAUSE, math.min(soonest, (session.looks or LOOK) * math.max(1, count / EACH_LOOK)))
 end
 
 local function note(session, slot, answer, sent)
@@ -94,7 +94,7 @@ local function look_at_one(session, member)
 end
 
 --- Notes what a record says. Nothing else happens where it has no orders.
--- @tparam Session session
+-- @tparam Session session perhaps with `looks`, seconds from one look to the next
 -- @tparam table member see crown.register.terms; has the methods `obey(bar, why, before)`, which tells its core what speaks
 -- against its leading, nil where nothing does, and what did before, and `remind(bar, why)`, which says it again in the log
 -- @tparam table|boolean found the record of its election
