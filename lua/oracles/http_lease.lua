@@ -107,6 +107,7 @@ local function url_problem(text)
   if not authority then return "a URL of a lease server is written https://host/path" end
   local problem = url.place_problem(text)
   if problem then return problem end
+  if path:find "//" then return "the path in the URL has a part that is empty: write one /" end
   local login, place = authority:match "^(.*)@(.*)$"
   place = place or authority
   if login and login:find "@" or path:find "@" then return url.UNENCODED end

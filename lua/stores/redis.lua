@@ -230,7 +230,8 @@ end
 -- @tparam function fn called with a name, where others may claim it with `{ version =, text = }`, and with whether this store has
 -- written that; with nil whenever something may have been missed
 function Store:hear(fn)
-  self.subscriber = Subscriber.new(self.place.url, self.place.timeout, function() return self.cluster and self.cluster:any() end)
+  self.subscriber = Subscriber.new(self.place.url, self.place.timeout, function() return self.cluster and self.cluster:any() end,
+    "redis channels")
   self.subscriber:subscribe(self.channel, function(message)
     if not message then
       self.own = {} -- the versions that this store writes, and has not been told of
@@ -310,16 +311,17 @@ function Store:rights()
   if not client then return nil, problem, code end
   local lacks
   local function look_at(one)
-    lacks = server.lacks(one, { commands = commands(self), min_replicas = self.min_replicas, more = unconfirmed(self),
-      key = key_of(self, "@check") .. ":write", user = self.parsed.user, prefix = self.prefix })
-    return true
+    lacks, problem, code = server.lacks(one, { commands = commands(self), min_replicas = self.min_replicas,
+      more = unconfirmed(self), key = key_of(self, "@check") .. ":write", user = self.parsed.user, prefix = self.prefix })
+    return lacks ~= nil, problem, code
   end
-  local info, fine = client:call "INFO", true -- who may not ask for that hears it among the rest
+  local info, fine
+  info, problem, code = client:call "INFO"
   if type(info) == "string" and info:find "redis_mode:cluster" then
     fine, problem, code = cluster_of(self):run(key_of(self, "@check"), look_at)
-  else
-    self.id = type(info) == "string" and server.id(info) or nil
-    look_at(client)
+  elseif info or code == server.NO_RIGHT then -- which is heard among the rest
+    self.id = info and server.id(info)
+    fine = look_at(client)
   end
   local hear = { "SUBSCRIBE", self.channel } -- after which the client only listens
   if fine then server.add_refusal(lacks, client, hear, self.parsed.user, self.prefix) end

@@ -90,8 +90,8 @@ static const struct kind *find(const struct kind *kinds, size_t count, const cha
 /* What the server has answered may have words in it that tell of a failed connection. */
 static const struct kind *kind_of(const char *problem, bool answered)
 {
-    static const char *const said[] = {"TLS turned on", "percent-encode", " has the URL begin ",
-                                       "out of the URL", NULL};
+    static const char *const said[] = {"TLS turned on",  "percent-encode", " has the URL begin ",
+                                       "out of the URL", "ulimit",         NULL};
     static const char *const full[] = {"OOM command",
                                        "maximum bytes exceeded",
                                        "maximum messages exceeded",

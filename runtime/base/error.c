@@ -17,10 +17,17 @@ int error_set(struct crown_error *err, enum error_code code, const char *format,
     return -1;
 }
 
-/* Of a file: its limit, which somebody has set, says less of itself than a full disk does. */
+/* A limit that somebody has set says less of itself than a full disk does. */
 static const char *reason(int saved_errno)
 {
-    return saved_errno == EFBIG ? "File too large (ulimit -f, LimitFSIZE=)" : strerror(saved_errno);
+    switch (saved_errno) {
+    case EFBIG:
+        return "File too large (ulimit -f, LimitFSIZE=)";
+    case EMFILE:
+        return "Too many open files (ulimit -n, LimitNOFILE=)";
+    default:
+        return strerror(saved_errno);
+    }
 }
 
 int error_set_errno(struct crown_error *err, int saved_errno, const char *format, ...)

@@ -62,6 +62,26 @@ static int push_result(lua_State *L, struct op *op)
     return 1;
 }
 
+/* The system would cut it off there. */
+static bool has_nul(lua_State *L, int index)
+{
+    size_t length = 0;
+    const char *text = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &length) : NULL;
+    return text != NULL && strlen(text) != length;
+}
+
+static void refuse_nul(lua_State *L)
+{
+    lua_getfield(L, 2, "cwd");
+    if (has_nul(L, -1))
+        luaL_argerror(L, 2, "cwd has a NUL byte in it");
+    lua_getfield(L, 2, "env");
+    for (lua_pushnil(L); lua_istable(L, -2) && lua_next(L, -2) != 0; lua_pop(L, 1))
+        if (has_nul(L, -2) || has_nul(L, -1))
+            luaL_argerror(L, 2, "env has a NUL byte in a name or a value");
+    lua_settop(L, 2);
+}
+
 /* The options of exec have a child's names, so that one reader serves both: {argv=, env=, cwd=}. */
 static struct child_options *read_options(lua_State *L)
 {
@@ -92,6 +112,7 @@ static int core_exec(lua_State *L)
     }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
+    refuse_nul(L);
     lua_getfield(L, 2, "timeout");
     int64_t timeout_ns = clock_ns_from_seconds(luaL_optnumber(L, -1, EXEC_TIMEOUT_DEFAULT));
     lua_getfield(L, 2, "stdin");

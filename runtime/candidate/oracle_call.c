@@ -335,8 +335,11 @@ static bool is_calling(const struct candidate *candidate)
     return candidate->call != NULL || candidate->asked != NULL;
 }
 
+/* What was answered before tells more than silence: it stays the cause. */
 static void report_late(struct candidate *candidate)
 {
+    if (candidate->failure != NULL)
+        return;
     char message[ERROR_TEXT];
     (void)snprintf(message, sizeof(message), "%s%sno answer in the time allowed",
                    candidate->store != NULL ? candidate->store : "",

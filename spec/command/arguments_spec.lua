@@ -41,6 +41,12 @@ describe("the command line", function()
     ["a level that is none"] = { { "log-level", "inf" }, "'inf' is not one of .-did you mean 'info'" },
     ["an option of the URL with two values"] = { { "run", "--oracle", "redis://127.0.0.1:1?ttl=5&ttl=6", "x", "true" },
       "oracle URL: ttl is there twice, as 5 and as 6: give it once" },
+    ["an option of check behind run"] = { { "check", "run", "--store", "x", "true" },
+      "%-%-store stands before run: crown%-lua check %[OPTIONS%] APP.lua" },
+    ["a prefix with an empty part in etcd"] = { { "run", "--oracle", "etcd://127.0.0.1:1//p", "x", "true" },
+      "prefix in the etcd URL has a part that is empty" },
+    ["a path with an empty part of a lease server"] = { { "run", "--oracle", "http://127.0.0.1:1/p//q", "x", "true" },
+      "the path in the URL has a part that is empty" },
     ["an age of a file that is written"] = { { "file", "--max-age", "3", "/tmp/x", "x" }, "%-%-max%-age has no effect here.*%-%-check" },
     ["an election for a file that is looked at"] = { { "file", "/tmp/x", "x", "--check" }, "name a file, and no election" },
     ["an order of connections"] = { { "status", "--stores", "--sort", "name" }, "have no effect here" },
@@ -50,6 +56,13 @@ describe("the command line", function()
   } do
     it("refuses " .. label, function() refused(case[1], case[2]) end)
   end
+
+  it("names the variable where what it says is wrong", function()
+    for variable, value in pairs { CROWN_HTTP = "nonsense", CROWN_NODE = "a\nb", CROWN_HEARTBEAT = "x", CROWN_LOG_LEVEL = "x" } do
+      refused({ "run", "x", "true" }, "^crown%-lua: " .. variable .. ": ", { [variable] = value })
+    end
+    refused({ "--http", "nonsense", "run", "x", "true" }, "^crown%-lua: %-%-http: ")
+  end)
 
   for _, words in ipairs { { "status" }, { "info" }, { "evict", "--force", "x" }, { "history" }, { "abdicate", "x" },
     { "log-level", "info" }, { "completion", "bash" }, { "help" } } do

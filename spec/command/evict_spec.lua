@@ -22,7 +22,7 @@ return { init = function() end, claim = function() end, refresh = function() end
   -- Whoever is on call has a shell without the service's environment.
   it("says which store it has asked where none was named", function()
     local dir = tempdir()
-    local result = run({ "evict", "--force", "e" }, { env = { CROWN_DIRECTORY = dir, CROWN_ORACLE = "" } })
+    local result = run({ "evict", "--force", "e" }, { env = { CROWN_DIRECTORY = dir } })
     assert.same({ 1, ("crown-lua: evict: nobody leads 'e' in file:%s; --oracle URL or CROWN_ORACLE names another store\n"):format(dir) },
       { result.code, result.stderr })
   end)

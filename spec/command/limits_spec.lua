@@ -43,6 +43,10 @@ print(#core.json.encode(nested))]])
     assert.same({ 0, "2000\n" }, { result.code, result.stdout }, result.stderr)
   end)
 
+  it("of open files is told", function()
+    says(run_with("--nofile=11", "echo it ran"), "Too many open files (ulimit -n, LimitNOFILE=)")
+  end)
+
   it("of a file's size is told", function()
     refused("--fsize=" .. 16 * KIB, "File too large (ulimit -f, LimitFSIZE=)")
   end)

@@ -28,6 +28,7 @@ describe("a MariaDB server that refuses a candidate", function()
       has(case[2], tried.stderr)
       assert.is_nil(tried.stderr:find("?;", 1, true), tried.stderr)
       assert.equal(2, checked.code, checked.stdout .. checked.stderr)
+      assert.equal(1, select(2, checked.stdout:gsub("PROBLEM", "")), checked.stdout)
     end)
   end
 end)

@@ -48,12 +48,25 @@ describe("what is said twice", function()
         assert.same({ one, two }, { shown({ option, one }, two), shown({ option .. "=" .. two }, one) })
       end)
 
-      it("counts an empty variable as none", function()
+      it("counts an empty variable as none" .. (variable == "CROWN_ORACLE" and " where the command line speaks" or ""), function()
         assert.equal(one, shown({ option, one }, ""))
-        assert.is_string(shown({}, ""))
+        if variable ~= "CROWN_ORACLE" then assert.is_string(shown({}, "")) end
       end)
     end)
   end
+
+  it("refuses an empty CROWN_ORACLE, with which each host would elect for itself, and leads nowhere", function()
+    local dir = tempdir()
+    for _, words in ipairs { { "run", "--once", "x", "true" }, { "check", "run", "x", "true" }, { "info" }, { app },
+      { "evict", "--force", "x" }, { "pause", "x" }, { "history" }, { "file", dir .. "/file", "x" } } do
+      local result = run(words, { env = { CROWN_ORACLE = "", CROWN_DIRECTORY = dir } })
+      assert.equal(2, result.code, words[1] .. ": " .. result.stdout .. result.stderr)
+      assert.matches("^crown%-lua: CROWN_ORACLE is set, but empty: each host would elect for itself", result.stderr)
+    end
+    assert.is_false(exists(dir .. "/x.lock"))
+    assert.equal(1, run({ "status" }, { env = { CROWN_ORACLE = "", CROWN_DIRECTORY = dir } }).code) -- asks no store
+    assert.equal(0, run({ "help" }, { env = { CROWN_ORACLE = "" } }).code)
+  end)
 
   it("goes by what stands last on the command line, before the verb or behind it", function()
     local one, two = "file:" .. tempdir(), "file:" .. tempdir()

@@ -331,6 +331,39 @@ describe("crown-lua check --store", function()
     for i = 1, 3 do assert.matches(("127.0.0.1:%d: .-Connection refused"):format(i), none.stdout) end
   end)
 
+  it("does not wait for each of a hundred answers of servers that stand still, and says which they are", function()
+    local servers = { Redis.start(), Redis.start(), Redis.start() }
+    finally(function()
+      for _, one in ipairs(servers) do one:thaw(); one:destroy() end
+    end)
+    local function check(url) return run({ "check", "--store", "--oracle", url, "run", "x", "true" }, { timeout = 20 }) end
+    local ports = { servers[1].port, servers[2].port, servers[3].port }
+    local most = ("redis+majority://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d?timeout=0.5"):format(unpack(ports))
+    servers[1]:freeze()
+    local alone = check(("redis://127.0.0.1:%d?timeout=0.5"):format(ports[1]))
+    assert.equal(3, alone.code, alone.stdout .. alone.stderr)
+    local one = check(most)
+    assert.equal(2, one.code, one.stdout .. one.stderr)
+    assert.matches(("PROBLEM%%s+127.0.0.1:%d: no answer"):format(ports[1]), one.stdout)
+    servers[2]:freeze()
+    local two = check(most)
+    assert.equal(2, two.code, two.stdout .. two.stderr)
+    for i = 1, 2 do assert.matches(("127.0.0.1:%d: no answer"):format(ports[i]), two.stdout) end
+  end)
+
+  it("does not call a store silent that answers one question and takes too long for another one", function()
+    local path = write_file(tempdir() .. "/app.lua", [[
+      local function late() return nil, "no answer within 5 s", "timeout" end
+      require("crown").elect { name = "x", oracle = { init = function() return {} end, claim = function() return false end,
+        refresh = function() return false end, rights = function() return {} end,
+        health = function() return { facts = { { "Store", "is fine" } } } end, list = late } }]])
+    local result = run { "check", "--store", path }
+    assert.equal(2, result.code, result.stdout .. result.stderr)
+    assert.matches("PROBLEM%s+the store answers, but does not say who leads: no answer within 5 s", result.stdout)
+    assert.matches("store%s+is fine", result.stdout)
+    assert.is_nil(result.stdout:find("gives no answer", 1, true))
+  end)
+
   it("says that a Redis refuses writes for now, in the server's words, and leaves nothing there", function()
     local server = Redis.start()
     finally(function() server:destroy() end)

@@ -55,6 +55,9 @@ describe("a command", function()
     end
     assert.equal("5\n", crown.exec({ "echo", 5 }).stdout)
     assert.error_matches(function() crown.exec { "sh", "-c", "true\0; false" } end, "without NUL bytes")
+    for _, options in ipairs { { cwd = "/tmp\0x" }, { env = { A = "b\0c" } }, { env = { A = "b", ["B\0C"] = "d" } } } do
+      assert.error_matches(function() crown.exec({ "true" }, options) end, next(options) .. " has a NUL byte")
+    end
     assert.has_error(function() crown.exec "true" end)
   end)
 

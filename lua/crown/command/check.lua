@@ -115,7 +115,7 @@ end
 
 local function declare_run(options, words)
   local command = require "crown.command"
-  run.name = "run"
+  run.name, run.within = "run", check
   local given, rest = cli.parse_verb(words, 2, command.common, run, options)
   command.apply(given)
   run.declare(given, rest)

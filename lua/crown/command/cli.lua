@@ -1,6 +1,8 @@
 --- Reads a command line by a table of options: `{ name =, value =, number =, values =, env =, help =, default = }`; one without
 -- `value` is a switch. `many`: it may be given several times, and comes as a list. `default` says in words what holds without
--- the option. `number` is true or a rule of bounds (crown.check.schema). Both `--name VALUE` and `--name=VALUE` do.
+-- the option. `number` is true or a rule of bounds (crown.check.schema). `problem(text)` says what is wrong with a value, or
+-- returns nil. `never_empty`: what an empty variable would do to a verb that `of` names. Both `--name VALUE` and `--name=VALUE`
+-- do.
 -- @internal crown.command.cli
 
 local schema = require "crown.check.schema"
@@ -45,6 +47,8 @@ function cli.convert(option, label, text)
     schema.warn("command line", label, number, option.number)
     return number
   end
+  local wrong = option.problem and option.problem(text)
+  if wrong then usage.error("%s: %s", label, wrong) end
   for _, value in ipairs(option.values or {}) do
     if value == text then return text end
   end
@@ -74,11 +78,14 @@ local function read_option(argv, at, known, options, verb)
   local name, value = argv[at]:match "^%-%-([^=]+)=(.*)$"
   name = name or argv[at]:match "^%-%-(.+)$" or (argv[at] == "-h" and "help")
   local option = name and known[name]
+  if not option and name and verb and verb.within and by_name(verb.within.options)[name] then
+    usage.error("--%s stands before %s: %s", name, verb.name, cli.usage(verb.within))
+  end
   if not option then
     local dashed = {}
     for one in pairs(known) do dashed[#dashed + 1] = "--" .. one end
     usage.error("unknown option '%s'%s; crown-lua help%s lists them", argv[at], meant(argv[at], name, dashed),
-      verb and " " .. verb or "")
+      verb and " " .. verb.name or "")
   end
   if not option.value then
     if value then usage.error("--%s takes no value", name) end
@@ -104,9 +111,13 @@ end
 --- Fills in from the environment what the command line does not say.
 -- @tparam table list the options there are
 -- @tparam table options by name
-function cli.fill_in(list, options)
+-- @string verb
+function cli.fill_in(list, options, verb)
   for _, option in ipairs(list) do
     local value = option.env and os.getenv(option.env)
+    if value == "" and option.never_empty and option.of[verb] and options[option.name] == nil then
+      usage.error("%s is set, but empty: %s", option.env, option.never_empty)
+    end
     if value and value ~= "" and options[option.name] == nil then
       options[option.name] = cli.convert(option, option.env, value)
     end
@@ -146,7 +157,8 @@ end
 -- @number at where to begin
 -- @tparam table common options of every verb
 -- @tparam table verb its `name`, `options`, `most_words` it takes; `command_at`: which word is the first of a command of
--- the user's, whose options are its own; `nested`: a first word from which on everything is another verb's
+-- the user's, whose options are its own; `nested`: a first word from which on everything is another verb's; `within`: the verb
+-- that it is nested in
 -- @tparam table given what stood before the verb
 -- @treturn table the options by name
 -- @treturn table the other words
@@ -162,7 +174,7 @@ function cli.parse_verb(argv, at, common, verb, given)
       for i = at + 1, #argv do words[#words + 1] = argv[i] end
       break
     elseif argv[at]:sub(1, 1) == "-" and argv[at] ~= "-" then
-      at = read_option(argv, at, known, options, verb.name)
+      at = read_option(argv, at, known, options, verb)
     else
       words[#words + 1] = argv[at]
       at = at + 1

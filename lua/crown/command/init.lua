@@ -27,8 +27,10 @@ local STORES = { app = true, run = true, file = true, check = true, info = true,
 --- Options that every verb takes, or those that `of` names.
 command.common = {
   { name = "oracle", value = "URL", env = "CROWN_ORACLE", of = STORES,
+    never_empty = "each host would elect for itself; set it to the store's URL, or unset it to elect on this host alone",
     help = "the store that decides who leads", default = "locks in a directory of yours, for this host alone" },
-  { name = "node", value = "NAME", env = "CROWN_NODE", of = CANDIDATES, help = "this candidate's name", default = "the host's" },
+  { name = "node", value = "NAME", env = "CROWN_NODE", of = CANDIDATES, problem = election_options.node_problem,
+    help = "this candidate's name", default = "the host's" },
   { name = "ttl", value = "SECONDS", number = { above = 0, most = 31536000 }, of = CANDIDATES,
     help = "how long a lease lasts, where an app's oracle does not say it itself", default = "the oracle's" },
   { name = "log-level", value = "LEVEL", env = "CROWN_LOG_LEVEL", values = { "debug", "info", "warn", "error" },
@@ -40,6 +42,7 @@ command.common = {
   { name = "heartbeat", value = "SECONDS", number = { least = 0.5, most = 3600 }, env = "CROWN_HEARTBEAT", of = CANDIDATES,
     help = "restart a runtime that is silent for so long", default = "2" },
   { name = "http", value = "ADDR:PORT", env = "CROWN_HTTP", of = CANDIDATES,
+    problem = function(where) return require("crown.web").problem(where) end,
     help = "serve metrics, health and a status page; loopback unless ADDR says otherwise", default = "nothing is served" },
   { name = "keep", of = CANDIDATES, help = "go on when the terminal is gone; COMMAND of run does not get the terminal" },
   { name = "help", help = "show this help" },
@@ -88,11 +91,7 @@ function command.apply(options, verb)
   local set, problem = core.log_setup { level = options["log-level"], format = options["log-format"],
     filter = options["log-filter"] }
   if not set then usage.error("%s", problem) end
-  if options.node then
-    local wrong = election_options.node_problem(options.node)
-    if wrong then usage.error("node: %s", wrong) end
-    core.node(options.node)
-  end
+  if options.node then core.node(options.node) end
   if options.heartbeat then core.heartbeat(options.heartbeat) end
   if options.keep and CANDIDATES[verb] then core.keep() end
   settings.oracle, settings.named = options.oracle or settings.oracle, settings.named or options.oracle ~= nil
@@ -156,7 +155,7 @@ local function read_verb(verb, argv, at, before)
   local options, words = cli.parse_verb(argv, at + 1, command.common, verb, before)
   if options.help then return options, words end
   refuse_in_vain(verb, options)
-  cli.fill_in(command.common, options)
+  cli.fill_in(command.common, options, verb.name)
   if verb.log_filter and not options["log-level"] and not options["log-filter"] then
     options["log-filter"] = verb.log_filter(options)
   end
@@ -188,7 +187,7 @@ local function run(argv)
     if not fine then unknown(word, problem) end
     refuse_program(word)
     core.what(word:match "[^/]*$")
-    cli.fill_in(command.common, options)
+    cli.fill_in(command.common, options, "app")
     command.apply(options, "app")
     command.serve(options)
     return require("crown.command.app").run(at)

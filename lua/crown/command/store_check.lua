@@ -26,7 +26,17 @@ local function ask(word, oracle, fn, opts)
   return answer
 end
 
+-- Each once: two records may be hurt by the same hand.
+local function add_problems(list, more)
+  local told = {}
+  for _, text in ipairs(more) do
+    text = without_itself(text)
+    if not told[text] then told[text], list[#list + 1] = true, text end
+  end
+end
+
 -- Rights come first: who lacks one may be refused everything else too.
+-- @return true; or nil, message, code, and what was not answered where something was
 local function ask_all(word, oracle, opts, found)
   local rights, problem, code = ask(word, oracle, "rights", opts)
   if not rights then return nil, problem, code end
@@ -40,12 +50,20 @@ local function ask_all(word, oracle, opts, found)
   for _, fact in ipairs(found.facts) do fact[2] = without_itself(fact[2]) end
   found.ttl = health and health.fixed and health.ttl or nil
   if warning then table.insert(found.warnings, warning) end
-  for _, one in ipairs(health and health.problems or {}) do rights[#rights + 1] = one end
+  if #rights == 0 then add_problems(rights, health and health.problems or {}) end
   if #rights > 0 then return true end
-  if not health then return nil, problem, code end
+  if not health then return nil, problem, code, oracle.rights and "how it is" end
   local listed
   listed, problem, code = ask(word, oracle, "list", opts)
-  return listed and true, problem, code
+  return listed and true, problem, code, (oracle.rights or oracle.health) and "who leads"
+end
+
+-- A store that has answered one question is not silent, also where it takes too long for another one.
+local function fail(found, problem, code, unanswered)
+  local text = without_itself(core.redact(problem))
+  local has_said_no = has_answered(problem, code)
+  if unanswered and not has_said_no then text = ("the store answers, but does not say %s: %s"):format(unanswered, text) end
+  found.reached, found.problems = has_said_no or unanswered ~= nil, { text }
 end
 
 --- Asks the store.
@@ -61,8 +79,8 @@ function store_check.ask(word, oracle, opts)
     found.unchecked, found.reached = "whether the store answers: this oracle cannot be asked without claiming", nil
     return found
   end
-  local fine, problem, code = ask_all(word, oracle, opts, found)
-  if not fine then found.reached, found.problems = has_answered(problem, code), { without_itself(core.redact(problem)) } end
+  local fine, problem, code, unanswered = ask_all(word, oracle, opts, found)
+  if not fine then fail(found, problem, code, unanswered or nil) end
   return found
 end
 

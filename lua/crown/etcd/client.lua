@@ -38,6 +38,9 @@ function Client.parse(text)
   local hosts = url.hosts(parts.hosts, PORT)
   if not hosts then return nil, "the etcd URL names no valid host or port" end
   local parsed = { endpoints = {}, user = parts.user, password = parts.user and (parts.password or "") }
+  if ("/" .. parts.path):find "//" then
+    return nil, "the prefix in the etcd URL has a part that is empty: write one / (%2F for one that is a part of the prefix)"
+  end
   parsed.prefix = url.decode(parts.path):gsub("/$", "")
   for i, place in ipairs(hosts) do
     local host = place.host:find(":", 1, true) and "[" .. place.host .. "]" or place.host

@@ -146,7 +146,7 @@ function server.lacks(connection, timeout, name)
   if not settings then return nil, problem, code end
   local lacks = {}
   if is_on(settings.wsrep_on) then lacks[1] = GALERA end
-  if is_on(settings.read_only) then lacks[#lacks + 1] = READ_ONLY end
+  if is_on(settings.read_only) then return { READ_ONLY, lacks[1] } end -- it would refuse all that is tried below
   local there
   there, problem, code = server.has_tables(connection, timeout, name)
   if there == nil and code ~= "usage" then return nil, problem, code end

@@ -17,6 +17,7 @@ function Connection:give_up(reason)
   local waiting, first, last = self.waiting, self.first, self.last
   self.waiting, self.first, self.last = {}, 1, 0
   for i = first, last do waiting[i]:resolve(nil, reason, "closed") end
+  if self.greeted then self.greeted:resolve(nil, reason, "closed") end
 end
 
 local function deliver(self, kind, value)
@@ -28,7 +29,7 @@ local function deliver(self, kind, value)
     return self.on_message(value)
   end
   local asked = self.waiting[self.first]
-  if not asked then return self:close(UNASKED) end
+  if not asked then return self:close(kind == "error" and blotted(value, self.secrets) or UNASKED) end -- it may be full
   self.waiting[self.first] = nil
   self.first = self.first + 1
   if kind == "error" then
@@ -64,7 +65,12 @@ end
 local function ask(self, asked, ...)
   -- Answers have no numbers: what is there before the question would be taken for its answer.
   local idle = self.first > self.last and not self.on_message
-  if not self.closed and idle and (self.reader:is_within() or self.stream:has_come()) then self:close(UNASKED) end
+  local is_unasked = not self.closed and idle and (self.reader:is_within() or self.stream:has_come())
+  if is_unasked and not self.heard then
+    self.greeted = asked -- a server that is full says so at once: what it says is read, and closes the connection
+    return
+  end
+  if is_unasked then self:close(UNASKED) end
   if self.closed then return asked:resolve(nil, self.closed, "closed") end
   self.last = self.last + 1
   self.waiting[self.last] = asked
@@ -126,7 +132,7 @@ local function greet(self, parsed, timeout)
   end
   if parsed.db and parsed.db ~= 0 then
     fine, problem, code = self:call(timeout, "SELECT", ("%d"):format(parsed.db))
-    if not fine then return nil, problem, code end
+    if not fine then return nil, problem, code == "ERR" and "usage" or code end -- there is no such database
   end
   return true
 end

@@ -8,6 +8,7 @@ local server = require "crown.redis.server"
 
 local question = {}
 
+local FEW = "NOREPLICAS" -- Redis' own word for that
 local SHARE = 0.5 -- of the time-out, for the replicas' and for the Sentinels' answers
 
 --- What is said of an answer that cannot be read.
@@ -148,7 +149,7 @@ local function replicated(self, client)
   local count, problem, code = client:call("WAIT", ("%d"):format(self.min_replicas), milliseconds)
   if not count then return nil, problem, code end
   if type(count) == "number" and count >= self.min_replicas then return true end
-  return nil, ("only %s of %d replicas have it"):format(tostring(count), self.min_replicas), "store"
+  return nil, client:answered(("only %s of %d replicas have it"):format(tostring(count), self.min_replicas), FEW), "store"
 end
 
 -- A primary that was cut off, or frozen, takes writes until it has been made a replica, beside the new one. What it says counts

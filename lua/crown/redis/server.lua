@@ -97,13 +97,12 @@ end
 local WRITE = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('DEL', KEYS[1])"
 
 local function refused(client, key)
-  local written, problem, code = client:call("EVAL", WRITE, "1", key)
-  if written then return nil end
-  if code == "timeout" or problem == "timeout" then problem = "no answer in time, though it answers what only reads" end
-  return "the server refuses a write: " .. problem
+  local written, problem = client:call("EVAL", WRITE, "1", key)
+  return not written and "the server refuses a write: " .. problem or nil
 end
 
-local NO_RIGHT = "NOPERM"
+--- Redis' code for a right that is missing.
+server.NO_RIGHT = "NOPERM"
 
 -- The server names the command, but neither the keys nor the channels.
 local function named(problem, prefix)
@@ -111,33 +110,50 @@ local function named(problem, prefix)
   return sign and ("%s: the right %s%s:* is missing"):format(problem, sign, prefix) or problem
 end
 
+local SILENT = { timeout = true, closed = true }
+
 --- Runs a command, and adds what the server has against it where that is a right.
 -- @tparam table lacks an array of texts
 -- @tparam Client client
 -- @tparam table words of the command
 -- @string[opt] user who has it not
 -- @string prefix of the keys and channels
+-- @treturn boolean whether it has answered; else nil, message, code
 function server.add_refusal(lacks, client, words, user, prefix)
   local _, problem, code = client:call(unpack(words))
-  if code ~= NO_RIGHT then return end
+  if SILENT[code] then return nil, problem, code end
+  if code ~= server.NO_RIGHT then return true end
   local text = ("%s: %s"):format(user or "default", named((problem:gsub("^NOPERM ", "")), prefix))
   for _, told in ipairs(lacks) do
-    if told == text then return end
+    if told == text then return true end
   end
   lacks[#lacks + 1] = text
+  return true
+end
+
+-- What a server that has not answered one command says to the next: while it is paused (CLIENT PAUSE) it answers what reads.
+local function paused(client, problem, code)
+  local info, _, why = client:call "INFO"
+  if SILENT[why] or not info then return nil, problem, code end
+  return { "the server refuses a write: no answer in time, though it answers what only reads" }
 end
 
 --- What a candidate lacks there.
 -- @tparam Client client
 -- @tparam table wanted `commands`, each an array of words, with `leaves` where something would be left but for the ones before;
 -- `min_replicas`; `key`, which a write is tried with; `more`: a text that is added; `user` and `prefix`
--- @treturn table an array of texts
+-- @treturn table an array of texts; or nil, message, code
 function server.lacks(client, wanted)
-  local info = client:call "INFO" or "" -- who may not ask for that hears it among the rest
-  local lacks = { hindrance(info, wanted) }
+  local info, problem, code = client:call "INFO"
+  if SILENT[code] then return nil, problem, code end
+  local lacks = { hindrance(info or "", wanted) } -- who may not ask for that hears it among the rest
   if #lacks > 0 then return lacks end
   for _, words in ipairs(wanted.commands) do
-    if #lacks == 0 or not words.leaves then server.add_refusal(lacks, client, words, wanted.user, wanted.prefix) end
+    if #lacks == 0 or not words.leaves then
+      local answered
+      answered, problem, code = server.add_refusal(lacks, client, words, wanted.user, wanted.prefix)
+      if not answered then return paused(client, problem, code) end
+    end
   end
   if #lacks == 0 then lacks[1] = refused(client, wanted.key) end
   lacks[#lacks + 1] = wanted.more

@@ -8,7 +8,6 @@ local Subscriber = {}
 Subscriber.__index = Subscriber
 
 local AGAIN = 10 -- seconds until a server is asked again for what it has refused
-local STORE = "redis channels"
 local NO_RIGHT = "NOPERM"
 
 -- Messages go to their functions in tasks; the server's word that it has subscribed means: some may have been missed.
@@ -51,8 +50,9 @@ end
 --- @string url
 -- @number timeout seconds
 -- @tparam[opt] function choose as for a client
+-- @string[opt] label for events of what the server refuses, nil for none
 -- @treturn Subscriber or nil and a message
-function Subscriber.new(url, timeout, choose)
+function Subscriber.new(url, timeout, choose, label)
   local self = setmetatable({ channels = {} }, Subscriber)
   local problem
   local function set_up(connection)
@@ -61,7 +61,7 @@ function Subscriber.new(url, timeout, choose)
     ask_for_all(self, connection)
     return true
   end
-  self.client, problem = Client.new(url, { timeout = timeout, store = STORE, quiet_label = STORE, choose = choose,
+  self.client, problem = Client.new(url, { timeout = timeout, store = "redis channels", quiet_label = label, choose = choose,
     setup = set_up })
   if not self.client then return nil, problem end
   return self

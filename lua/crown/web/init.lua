@@ -162,28 +162,28 @@ function web.answer(path, since, store)
   return 404, TEXT, "there are /, /metrics, /healthz, /leader/NAME, /api/elections and /api/elections/MOST\n"
 end
 
---- Takes an address apart.
--- @string where "127.0.0.1:8080", "[::1]:8080", ":8080" or "8080"; without an address it is loopback
--- @treturn string the address
--- @treturn number the port
--- @raise a usage error
-function web.parse(where)
+local function parse(where)
   local address, port = where:match "^%[([%x:.]+)%]:(%d+)$"
   if not address then address, port = where:match "^([%d.]*):(%d+)$" end
   port = tonumber(port or where:match "^%d+$")
-  if not port or port > 65535 then
-    usage.error("--http: '%s' is not ADDR:PORT, such as 127.0.0.1:9090 or [::1]:9090", where)
-  end
+  if not port or port > 65535 then return nil end
   return address and address ~= "" and address or "127.0.0.1", port
 end
 
+--- What is wrong with an address.
+-- @string where "127.0.0.1:8080", "[::1]:8080", ":8080" or "8080"; without an address it is loopback
+-- @treturn string or nil
+function web.problem(where)
+  return not parse(where) and ("'%s' is not ADDR:PORT, such as 127.0.0.1:9090 or [::1]:9090"):format(where) or nil
+end
+
 --- Serves, until the runtime ends.
--- @string where as web.parse takes it
+-- @string where an address with which nothing is wrong
 -- @raise a usage error where that address cannot be had
 function web.serve(where)
-  local address, port = web.parse(where)
+  local address, port = parse(where)
   local bound, problem = http.serve(address, port, web.answer)
-  if not bound then usage.error("--http: %s", (problem:gsub("^http: ", ""))) end
+  if not bound then usage.error("--http or CROWN_HTTP: %s", (problem:gsub("^http: ", ""))) end
   history.start()
   core.log("info", "http.listening", { address = address, port = bound })
 end

@@ -27,10 +27,12 @@ static void the_system_s_reason_is_appended(void **state)
     assert_string_equal(err.message, "open /x: No such file or directory");
 }
 
-static void a_limit_of_a_file_s_size_is_named(void **state)
+static void a_limit_of_the_user_is_named(void **state)
 {
     (void)state;
     struct crown_error err = {0};
+    (void)error_set_errno(&err, EMFILE, "open /x");
+    assert_string_equal(err.message, "open /x: Too many open files (ulimit -n, LimitNOFILE=)");
     (void)error_set_errno(&err, EFBIG, "write /x");
     assert_string_equal(err.message, "write /x: File too large (ulimit -f, LimitFSIZE=)");
 }
@@ -73,7 +75,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_error_says_what_was_done_and_on_what),
         cmocka_unit_test(the_system_s_reason_is_appended),
-        cmocka_unit_test(a_limit_of_a_file_s_size_is_named),
+        cmocka_unit_test(a_limit_of_the_user_is_named),
         cmocka_unit_test(nobody_has_to_take_the_error),
         cmocka_unit_test(a_long_message_is_cut_and_ends),
         cmocka_unit_test(every_code_has_its_own_word),

@@ -182,6 +182,24 @@ static void who_does_not_answer_is_given_up(void **state)
     assert_did(NULL);
 }
 
+static void silence_hides_no_cause_that_was_told_before(void **state)
+{
+    (void)state;
+    whole_does("claim", "return 'granted', 10, 30, 7");
+    whole_elect();
+    whole_does("refresh", "return 'unknown', 'away'");
+    whole_pass(11 * S);
+    whole_skip();
+    whole_does("refresh", "wait(100)");
+    whole_pass(19 * S);
+    assert_did("asks refresh", "warn  leadership.uncertain phase=leading leader=one epoch=7",
+               "asks refresh", "warn  leadership.uncertain phase=leading leader=one epoch=7",
+               "asks refresh", "warn  leadership.uncertain phase=leading leader=one epoch=7",
+               "warn  leadership.lost phase=finishing leader=one epoch=7 reason=expired error=away",
+               "shown finishing, 0 lead", "asks abdicate false",
+               "info  leadership.abdicated phase=following epoch=7", "shown following, 0 lead");
+}
+
 static void send(const char *lua)
 {
     lua_State *L = lua_vm_state(whole.env.lua);
@@ -432,6 +450,7 @@ int main(void)
         WHOLE_TEST(a_store_that_may_have_forgotten_is_told_of),
         WHOLE_TEST(failures_are_told_by_their_function_and_reason),
         WHOLE_TEST(who_does_not_answer_is_given_up),
+        WHOLE_TEST(silence_hides_no_cause_that_was_told_before),
         WHOLE_TEST(a_message_is_given_to_the_oracle),
         WHOLE_TEST(two_epochs_in_one_term_are_told_of),
         WHOLE_TEST(an_epoch_is_a_whole_number_that_lua_can_count),

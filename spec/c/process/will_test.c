@@ -470,7 +470,7 @@ static void without_room_is_told_why(void **state)
     const unsigned before = descriptors_open();
     (void)state;
     assert_string_equal(refused_under(RLIMIT_NOFILE, 3),
-                        "make room for a last will: Too many open files");
+                        "make room for a last will: Too many open files (ulimit -n, LimitNOFILE=)");
     assert_string_equal(refused_under(RLIMIT_AS, 1),
                         "make room for a last will: Cannot allocate memory");
     assert_int_equal(descriptors_open(), before);
