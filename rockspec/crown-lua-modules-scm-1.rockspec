@@ -51,6 +51,7 @@ build = {
       ["crown.register.place"] = "lua/crown/register/place.lua",
       ["crown.register.record"] = "lua/crown/register/record.lua",
       ["crown.register.rule"] = "lua/crown/register/rule.lua",
+      ["crown.register.runs"] = "lua/crown/register/runs.lua",
       ["crown.register.seen"] = "lua/crown/register/seen.lua",
       ["crown.register.session"] = "lua/crown/register/session.lua",
       ["crown.register.several"] = "lua/crown/register/several.lua",

@@ -4,7 +4,7 @@ local ordered = require "support.ordered_pairs"
 
 local FOLDER = "lua/crown/register/"
 -- Each requires only those before it.
-local NAMES = { "orders", "record", "rule", "seen", "joined", "limits", "place", "obey", "duties", "claims", "ending", "confirming",
+local NAMES = { "orders", "runs", "record", "rule", "seen", "joined", "limits", "place", "obey", "duties", "claims", "ending", "confirming",
   "terms", "session", "watch", "several" }
 
 --- @tparam[opt] table mutant of tools/mutants/list.lua

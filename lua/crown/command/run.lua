@@ -3,13 +3,18 @@
 
 local console = require "crown.core.console"
 local core = require "crown.core"
+local figure = require "crown.check.figure"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
 local notices = require "crown.core.notices"
+local outcome = require "crown.election.outcome"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local progress = require "crown.command.progress"
+local runs = require "crown.register.runs"
+local seconds = require "crown.check.seconds"
 local settings = require "crown.election.settings"
+local store = require "crown.command.store"
 local usage = require "crown.check.usage"
 
 local run = {
@@ -29,6 +34,11 @@ local run = {
     { name = "stop-timeout", value = "SECONDS", number = { above = 0, most = 86400 },
       help = "from the first stop signal to KILL", default = "a quarter of the TTL, at most 5" },
     { name = "once", help = "give up with exit code 1 when somebody else leads; COMMAND is begun once" },
+    { name = "done-for", value = "TIME", default = "begin it again at any time",
+      help = "with --once: end with 0 where it has ended with 0 less than so long ago, on any host: 20h, 90m" },
+    { name = "at-least", value = "TIME", default = "until COMMAND ends",
+      help = "with --once: nobody leads again before so long after its start, also when this host is gone" },
+    { name = "retry-elsewhere", help = "with --once: where it failed on this host last, another host comes first" },
     { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 },
       help = "give up when it has not won after so long; with --once, try for so long first",
       default = "campaign until told to end" },
@@ -63,11 +73,15 @@ it goes on, as it does under nohup(1); COMMAND then does not get the terminal.
 
   crown-lua run reports -- ./report-worker --loop
   crown-lua run --restart permanent web ./server
-  * * * * *  crown-lua run --once nightly ./backup      # one of several crontabs]],
+  * * * * *  crown-lua run --once nightly ./backup      # one of several crontabs
+  */10 * * * *  crown-lua run --once --quiet --done-for 20h nightly ./backup      # until it has succeeded]],
 }
 
 local NOT_LEADER, MISUSED, UNREACHABLE = 1, 2, 3
 local NO_SUCH_FILE = "No such file or directory"
+local LONGEST = 3660 * 86400 -- seconds: ten years
+
+local JOB = { "done-for", "at-least", "retry-elsewhere" } -- options that need marks of runs in the store
 
 -- What to say where only one of NAME and COMMAND stands there.
 local function one_word(word)
@@ -89,12 +103,37 @@ local function check(options, words)
   if options.once and options.restart then
     usage.error("run: --once ends with COMMAND, which is begun once: leave --restart %s out", options.restart)
   end
+  for _, name in ipairs(JOB) do
+    if options[name] and not options.once then usage.error("run: --%s belongs to --once", name) end
+  end
   if options.never and (options.once or options.wait) then
     usage.error("run: --never never leads, so %s could only give up", options.once and "--once" or "--wait")
   end
   if options.fence and not options.signal then
     usage.error("run: --fence belongs to --signal; otherwise COMMAND is killed at the deadline anyway")
   end
+end
+
+local function length_of(options, name)
+  local given = options[name]
+  if not given then return nil end
+  local length = seconds.read(given)
+  if not length or length > LONGEST then
+    usage.error("run: --%s: '%s' is no time of up to %s days, such as 20h, 90m or 60", name, printable(given),
+      figure.exact(LONGEST / 86400))
+  end
+  return length
+end
+
+-- @return the job of crown.register.runs, or nil: the options ask for none
+local function job_of(options)
+  local wanted
+  for _, name in ipairs(JOB) do wanted = wanted or options[name] and name end
+  if not wanted then return nil end
+  local job = runs.job { done_for = length_of(options, "done-for"), at_least = length_of(options, "at-least"),
+    elsewhere = options["retry-elsewhere"] }
+  store.expect_marks("run --" .. wanted)
+  return job
 end
 
 -- What a command of `run` is told so that it can speak to the service manager that has started crown-lua.
@@ -127,10 +166,18 @@ local function give_up(election, code, text)
   election:stop()
 end
 
+-- Where it has run already, as far as --done-for is concerned, nothing is left to do.
+local function end_where_it_has_run(election, job, quiet)
+  events.listen({ "leadership.rejected" }, function(event)
+    if job.ran then give_up(election, 0, not quiet and ("'%s' %s"):format(election.name, event.error)) end
+  end)
+end
+
 -- An answer that somebody else leads, or that there was none, ends it: the first one, or when the time is up, the last one
 -- before that. Who has led is past that. Who has won and cools down is neither: it leads, or hears of its loss.
-local function give_up_when_not_leader(election, seconds, quiet, on_led)
-  local name, problem, code, led, answered, waiting = election.name, nil, nil, false, false, seconds ~= nil
+local function give_up_when_not_leader(election, job, options, on_led)
+  local patience, quiet = options.wait, options.quiet
+  local name, problem, code, led, answered, waiting = election.name, nil, nil, false, false, patience ~= nil
   local because -- nobody may lead it now
   events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
     led = led or event.phase == "leading"
@@ -154,6 +201,7 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
   end)
   events.listen({ "leadership.rejected" }, function(event)
     because = event.error
+    if job and (job.ran or job.defers) then return end -- it is told elsewhere, or has its turn soon
     if not event.unsure then answer() end -- of a holder that may have died long ago: soon somebody knows
   end)
   events.on("leadership.lost", function() -- in its cool-down; an outage that goes on is not told again
@@ -162,7 +210,7 @@ local function give_up_when_not_leader(election, seconds, quiet, on_led)
   if not waiting then return end
   events.on("oracle.amnesia", answer) -- without a time it is waited for
   core.spawn(function()
-    core.sleep(seconds)
+    core.sleep(patience)
     waiting = false
     local bar = not led and (election:status().barred or {})[1] -- it does not ask who leads
     if bar then give_up(election, NOT_LEADER, ("'%s' may not be led here: %s (%s)"):format(name, bar.reason, bar.why))
@@ -233,12 +281,14 @@ end
 -- @tparam table options of the command line
 -- @tparam table words NAME, and the words of COMMAND
 -- @treturn Election
+-- @treturn Job of crown.register.runs, or nil
 -- @raise a usage error
 function run.declare(options, words)
   check(options, words)
   local command = {} -- in a loop: unpack has room for some thousand
   for i = 2, #words do command[i - 1] = words[i] end
-  return elect {
+  local job = job_of(options)
+  local election = elect {
     name = words[1],
     never = options.never,
     window = options.window,
@@ -256,15 +306,21 @@ function run.declare(options, words)
     },
     follower_child = options.follower and { command = { "/bin/sh", "-c", options.follower }, stdin = "null" } or nil,
   }
+  if job then
+    assert(runs.attach(election, job))
+    outcome.note(job, election.name)
+  end
+  return election, job
 end
 
 --- The verb.
 function run.run(options, words)
-  local election = run.declare(options, words)
+  local election, job = run.declare(options, words)
   forget_when_it_ends()
   explain_a_line(words)
+  if job then end_where_it_has_run(election, job, options.quiet) end
   if options.once or options.wait then
-    give_up_when_not_leader(election, options.wait, options.quiet, function() tell_all(options) end)
+    give_up_when_not_leader(election, job, options, function() tell_all(options) end)
   end
   if options.once then begin_once() end
   if options.once and not options.signal then end_with_the_term(election) end

@@ -15,6 +15,7 @@ local NEEDS = { list = "list elections", evict = "ask a leader to go" }
 
 -- What to say of an oracle that takes no orders.
 local NO_ORDERS = "%s: elections of the oracle '%s' take no orders yet: %s"
+local NO_MARKS = "%s: elections of the oracle '%s' keep no marks of runs yet: %s"
 local FORMAT = "its records are in a format of others"
 
 --- Exit code of a wrong URL.
@@ -57,6 +58,14 @@ function store.ordered(verb)
   local module, _, word = store.open(verb)
   if not module.order then usage.error(NO_ORDERS, verb, word, module.unasked or FORMAT) end
   return store.find(verb, "order")
+end
+
+--- Refuses an oracle whose store keeps no marks of runs.
+-- @string where the verb, and its option
+-- @raise a usage error
+function store.expect_marks(where)
+  local module, _, word = store.open(where)
+  if not module.runs then usage.error(NO_MARKS, where, word, module.unasked or FORMAT) end
 end
 
 --- A function of an oracle's module, for a verb: an error in it is told in a line, not as a traceback.

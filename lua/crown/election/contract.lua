@@ -45,7 +45,8 @@ local function load_module(where, name)
 end
 
 local REQUIRED = { "init", "claim", "refresh" }
-local OPTIONAL = { "abdicate", "handle_info", "list", "evict", "order", "nodes", "timing", "health", "rights", "warnings" }
+local OPTIONAL = { "abdicate", "handle_info", "list", "evict", "order", "runs", "nodes", "timing", "health", "rights",
+  "warnings" }
 
 local function check_module(where, name, module)
   if type(module) ~= "table" then

@@ -224,6 +224,12 @@ local function order(store, opts, name)
   return tools.order(there, name, opts.order)
 end
 
+local function marks(store, opts, name)
+  local there, problem = visitor(store, opts, name)
+  if not there then return nil, problem end
+  return tools.runs(there, name, opts.forget)
+end
+
 --- Makes an oracle of a store.
 -- @tparam table store `word`: what events call it; `read(self)` → the record's text and its version, false (there is none),
 -- or nil and a reason; `write(self, text, version)`, version being the one that was read, or nil to create → the new version
@@ -243,6 +249,7 @@ function cas.oracle(store)
   function oracle.failover(opts) return Oracle.failover(oracle.timing(opts)) end
   function oracle.evict(opts, name) return evict(store, opts, name) end
   function oracle.order(opts, name) return order(store, opts, name) end
+  function oracle.runs(opts, name) return marks(store, opts, name) end
   function oracle.health(opts) return health(store, opts) end
   if store.names then
     function oracle.list(opts) return list(store, opts) end

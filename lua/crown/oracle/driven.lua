@@ -218,7 +218,7 @@ function Driven:visit(opts)
 end
 
 -- What a tool asks of one store; crown.oracle.majority has the same for several.
-local of_one = { evict = eviction.from, order = tools.order }
+local of_one = { evict = eviction.from, order = tools.order, runs = tools.runs }
 
 function of_one.list(store)
   local names, problem, code = store:names()
@@ -261,6 +261,7 @@ local function ask(self, what, opts, name)
   name = name or opts.crown_name and tostring(checked.lock or opts.crown_name)
   local how = what == "evict" and opts.wait
   if what == "order" then how = opts.order end
+  if what == "runs" then how = opts.forget end
   if there.servers then return majority[what](there.servers, name, how or nil) end
   return of_one[what](there.store, name, how or nil)
 end
@@ -279,7 +280,7 @@ function driven.oracle(driver)
     function oracle.failover(opts) return Oracle.failover(oracle.timing(opts)) end
   end
   if driver.unasked then return oracle end
-  for _, what in ipairs { "list", "evict", "order", "nodes", "health", "rights" } do
+  for _, what in ipairs { "list", "evict", "order", "runs", "nodes", "health", "rights" } do
     oracle[what] = function(opts, name) return ask(self, what, opts, name) end
   end
   return oracle

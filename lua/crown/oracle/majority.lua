@@ -5,6 +5,7 @@ local eviction = require "crown.oracle.eviction"
 local explain = require "crown.link.explain"
 local orders = require "crown.register.orders"
 local record = require "crown.register.record"
+local runs = require "crown.register.runs"
 local several = require "crown.link.several"
 local tools = require "crown.register.tools"
 
@@ -45,6 +46,7 @@ local function judge(name, records, wanted)
   local one, holders = { name = name, epoch = 0 }, {}
   for _, found in ipairs(records) do
     one.epoch, one.orders = math.max(one.epoch, found.epoch or 0), one.orders or found.orders
+    one.runs = runs.later(one.runs, found.runs)
     local by = found.by and record.runtime(found.by) or found.node -- a runtime has another session on each server
     if by then
       holders[by] = holders[by] or { node = found.node }
@@ -88,7 +90,9 @@ function majority.list(servers)
     if not names then return nil, why, kind end
     return tools.records(store, names)
   end)
-  for _, one in ipairs(found or {}) do one.by, one.ordered = nil, orders.words(one.orders, os.time()) end
+  for _, one in ipairs(found or {}) do
+    one.by, one.ordered, one.ran = nil, orders.words(one.orders, os.time()), runs.words(one.runs, os.time())
+  end
   return found, problem, code
 end
 
@@ -136,6 +140,26 @@ function majority.order(servers, name, fields)
   end)
   if reached < needed(servers) then return too_few(servers, reached, failures, why) end
   return leader
+end
+
+--- The marks of an election's runs, as of crown.register.tools; or forgets them on each server.
+-- @tparam table servers
+-- @string name
+-- @tparam[opt] boolean forget
+-- @treturn table the marks; false where no server has a record; or nil, message, code
+function majority.runs(servers, name, forget)
+  local answers, reached, failures, code = ask_all(servers, function(store)
+    local found, problem, why = tools.runs(store, name, forget)
+    if found == nil then return nil, problem, why end
+    return { marks = found }
+  end)
+  if reached < needed(servers) then return too_few(servers, reached, failures, code) end
+  local all = false
+  for i = 1, #servers do
+    local marks = answers[i] and answers[i].marks
+    if marks then all = runs.later(all or nil, marks) or {} end
+  end
+  return all
 end
 
 --- The nodes of which a runtime has a session on any of the servers: see crown.register.tools.

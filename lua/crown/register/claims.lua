@@ -37,6 +37,12 @@ function claims.grant(session, slot, began)
     refresher = session.renewals }
 end
 
+-- Any server's mark is true, so of several each may say it.
+local function note_runs(job, seen)
+  if not job then return end
+  job.ran, job.defers = seen.ran or job.ran, seen.defers or job.defers
+end
+
 local function denial(session, slot, seen, sent, found)
   if seen.doubted and not found.doubt then slot.back = true end
   return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back, stands = seen.stands,
@@ -134,7 +140,7 @@ end
 local function known_to_stand(session, member, seen, holder, sent)
   if not holder.session then return "look" end
   seen.holder, seen.quiet, seen.lives = holder.session, sent - holder.since, holder.renewed
-  local what, one = rule.claim(session:me(member.trusts, member.least), seen)
+  local what, one = rule.claim(session:me(member.trusts, member), seen)
   if what == "denied" then return what, one, seen end
   return "look"
 end
@@ -159,7 +165,7 @@ local function decide(session, member, answers, sent)
     slot.holder = session.seen:of(by)
     return known_to_stand(session, member, seen, slot.holder, sent)
   end
-  local what, one = rule.claim(session:me(member.trusts, member.least), seen)
+  local what, one = rule.claim(session:me(member.trusts, member), seen)
   return what, one, seen
 end
 
@@ -209,7 +215,7 @@ local function by_news(session, member, news)
   if not found then return nil end
   local seen = { record = found, memory = found.memory, version = news.version, stood = 0, serial = slot.serial,
     epoch = slot.epoch, back = found.serial < slot.serial or found.epoch < slot.epoch }
-  local what, one = rule.claim(session:me(member.trusts, member.least), seen)
+  local what, one = rule.claim(session:me(member.trusts, member), seen)
   if what == "write" then return one, seen end
 end
 
@@ -250,6 +256,7 @@ function claims.contend(session, member, began)
     if not what then return nil, one, "store" end
     if what == "denied" then
       if seen.peer and member.store.marks and session.settled ~= seen.memory then place.settle(session, member.trusts) end
+      note_runs(member.job, one)
       return false, denial(session, slot, one, sent, seen.record)
     end
     if what == "doubt" or what == "write" then

@@ -4,12 +4,13 @@
 --
 -- A duty: `at` and `epoch` of the term; `over`, `base` and `memory`: the version that "nobody" is to be written over, its record
 -- and the memory, unless that has `failed`; `quiet`: nobody needs to hear of it. Of a claim that is the version at which it was
--- made, of a term its own.
+-- made, of a term its own; `job`: of crown.register.runs, whose marks are written with it.
 -- @internal crown.register.duties
 
 local joined = require "crown.register.joined"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
+local runs = require "crown.register.runs"
 
 local duties = {}
 
@@ -60,10 +61,17 @@ local function put(session, slot, duty, one, version, memory)
   return results[1] ~= false
 end
 
+-- S16: what became of the run is written in the same step, so that nobody begins it in between.
+local function freed(session, duty, base, memory)
+  local one = rule.free(base, duty.epoch, memory)
+  if duty.job then one.runs = runs.after(one.runs, duty.job, session.node) end
+  return one
+end
+
 -- S4: nobody's, with the claim's own epoch, over the version and in the memory that the claim was made at: then the claim comes
 -- too late. S5: a release names the memory in which the term was known to be ours.
 local function put_blindly(session, slot, duty)
-  return put(session, slot, duty, rule.free(duty.base, duty.epoch, duty.memory), duty.over, duty.memory)
+  return put(session, slot, duty, freed(session, duty, duty.base, duty.memory), duty.over, duty.memory)
 end
 
 -- What stands there: if it is ours it is emptied. In another memory the others wait all the same (S9).
@@ -77,7 +85,7 @@ local function put_over(session, slot, duty)
   if not seen then return nil, problem, "store" end
   local found = seen.record
   if not rule.is_ours(session:me(), found, duty.at, duty.epoch) or found.memory ~= answer.memory then return true end
-  local one = rule.free(found, duty.epoch, answer.memory)
+  local one = freed(session, duty, found, answer.memory)
   local wrote, why, kind = put(session, slot, duty, one, answer.version, answer.memory)
   if wrote == false then return nil, "the record changed while it was given back", "store" end
   return wrote, why, kind

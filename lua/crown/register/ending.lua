@@ -7,6 +7,7 @@ local duties = require "crown.register.duties"
 local joined = require "crown.register.joined"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
+local runs = require "crown.register.runs"
 
 local ending = {}
 
@@ -18,10 +19,20 @@ local function owed(session)
   return count
 end
 
+-- S16: whether a mark of a run is owed, which only the record itself takes.
+local function owes_marks(session)
+  for _, list in pairs(session.unsettled) do
+    for _, duty in ipairs(list) do
+      if duty.job and runs.owes(duty.job) then return true end
+    end
+  end
+  return false
+end
+
 -- Every tree of this life has gone: nothing of it is led any more, and from now on no claim of it wins.
 -- @return the write, and what it settles; or nil
 local function prepare(session)
-  local stands, settled = owed(session) >= session.many and session:leave(), {}
+  local stands, settled = owed(session) >= session.many and not owes_marks(session) and session:leave(), {}
   if not stands then return nil end
   for slot, list in pairs(session.unsettled) do
     for _, duty in ipairs(list) do

@@ -186,9 +186,17 @@ function Oracle:ask(what)
   return terms[what](self.session, self)
 end
 
+--- Gives it its job, of which the store keeps marks.
+-- @tparam Job job of crown.register.runs
+function Oracle:attend(job)
+  self.job = job
+end
+
 --- As in the oracle's contract, and so refresh, abdicate and handle_info.
 function Oracle:claim()
   self.leading = false
+  local job = self.job
+  if job then job.ran, job.defers = nil, nil end
   sent_away(self)
   return contended(self, self:ask "claim")
 end
@@ -223,6 +231,11 @@ function Several:ask(what)
   if not problem then return verdict, second, third end
   if what == "claim" then several.release(env, self) end
   return nil, problem, "usage"
+end
+
+function Several:attend(job)
+  self.job = job
+  for _, part in ipairs(self.parts) do part:attend(job) end
 end
 
 function Several:is_deaf()

@@ -7,7 +7,8 @@
 -- what is missing may have been lost, and `lost`, whether there was such a record before.
 -- An election's record: `v`, `serial`, `memory`, `epoch` of the last grant, `nonce`; while a session holds it `by`, `at` (the
 -- life in which that session claimed it) and `node`; `doubt`, the seconds for which nobody may claim it; `directive`, what an
--- operator wants of the holder; `orders`, what operators want of every candidate, see crown.register.orders.
+-- operator wants of the holder; `orders`, what operators want of every candidate, see crown.register.orders; `runs`, what became
+-- of the runs of a command, see crown.register.runs.
 --
 -- Each write raises `serial`, so that a store that went back is noticed, and has a `nonce` of its own, so that no text comes
 -- twice: some stores make the version of it. Unknown fields are kept. A record with a higher `v` is never overwritten.
@@ -30,7 +31,7 @@ local NEWER = "a newer version of crown-lua"
 local TYPES = { memory = "string", nonce = "string", by = "string", node = "string", directive = "string" }
 
 local KNOWN = {}
-for field in ("v serial memory ttl node at over nonce longest doubt lost epoch by directive orders"):gmatch "%a+" do
+for field in ("v serial memory ttl node at over nonce longest doubt lost epoch by directive orders runs"):gmatch "%a+" do
   KNOWN[field] = true
 end
 
@@ -161,7 +162,7 @@ end
 
 -- Numbers of others are to be read again as what they were; to write ours so would take longer, and change nothing.
 local function has_unknown(one)
-  if one.orders then return true end -- which may have another order's fields
+  if one.orders or one.runs then return true end -- which may have fields of others
   for field in pairs(one) do
     if not KNOWN[field] then return true end
   end

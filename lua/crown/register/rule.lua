@@ -1,5 +1,5 @@
 --- The rule by which candidates hold elections in a register. It is pure: it knows no clock, no store and no other candidate, but
--- what it is told of them. docs/safety.md lists its paragraphs, S1 to S15, with their tests.
+-- what it is told of them. docs/safety.md lists its paragraphs, S1 to S16, with their tests.
 --
 -- A runtime keeps one record of its own in the register, its session, and renews it. An election's record names the session that
 -- holds it. A session is over for a candidate that has seen one version of its record stand for long enough by its own clock.
@@ -9,7 +9,7 @@
 -- first was never there), `remembers` (the store loses nothing, ever), `marks` (it keeps a
 -- mark of each record that is deleted, with a version and no text, and has another memory when it has lost all), `whole` (all its
 -- records have one memory, sessions and elections alike), `settled` (the memory in which what is missing is new, where that is
--- known), `least` (no lower epoch is granted, or nil).
+-- known), `least` (no lower epoch is granted, or nil), `job` (of crown.register.runs, or nil).
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
 -- holds it, or false; `quiet`, seconds for which that stands; `lives`, whether that was renewed before our eyes, or less than its
@@ -22,6 +22,7 @@
 
 local orders = require "crown.register.orders"
 local record = require "crown.register.record"
+local runs = require "crown.register.runs"
 
 local rule = {}
 
@@ -81,6 +82,7 @@ local function held(me, seen, epoch)
   local one = emptied(seen.record)
   one.epoch, one.memory, one.by, one.at, one.node = math.max(epoch, me.least or 0), seen.memory, me.session, me.at, me.node
   one.orders = orders.without(one.orders)
+  one.runs = runs.claimed(one.runs, me.job, me.node, me.time / 1000)
   return one
 end
 
@@ -156,13 +158,20 @@ end
 -- holds it has not been looked at; "place": nobody knows yet whether what is missing is new
 -- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean, unsure =
 -- boolean, ordered = }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the holder
--- lives, `ordered`, in words, what an operator orders against it (S15)
+-- lives, `ordered`, in words, what an operator orders against it (S15), or what has become of a run (S16): `ran` is the mark of
+-- that, `defers` whether it only leaves the others the first turn
 function rule.claim(me, seen)
+  local found, time = seen.record, me.time / 1000
+  if found and found.runs and me.job then
+    local ran, wait, why = runs.ran(found.runs, me.job, time)
+    if ran then return "denied", { epoch = found.epoch, wait = wait, ordered = why, ran = ran } end
+  end
   local what, one = claim_allowed(me, seen)
-  local found = seen.record
-  local time = me.time / 1000
-  local wait = what == "write" and found and orders.wait(found.orders, me.node, seen.stood, time)
+  if what ~= "write" or not found then return what, one end
+  local wait = orders.wait(found.orders, me.node, seen.stood, time)
   if wait then return "denied", { epoch = found.epoch, wait = wait, ordered = orders.words(found.orders, time) } end
+  local left, why, defers = runs.wait(found.runs, me.job, me.node, seen.stood, time)
+  if left then return "denied", { epoch = found.epoch, wait = left, ordered = why, defers = defers } end
   return what, one
 end
 
@@ -245,6 +254,16 @@ end
 function rule.order(base, wanted)
   local one = record.after(base)
   one.orders = wanted
+  return one
+end
+
+--- S16: the marks of runs, and nothing else.
+-- @tparam table base
+-- @tparam[opt] table marks see crown.register.runs; nil: none any more
+-- @treturn table record
+function rule.mark(base, marks)
+  local one = record.after(base)
+  one.runs = marks
   return one
 end
 

@@ -91,9 +91,10 @@ end
 
 -- What of the session the rule has to know, until the next call: thousands of claims come together, and a table for each would
 -- be thrown away at once.
-function Session:me(trusts, least)
+function Session:me(trusts, member)
   local me = self.own
-  me.at, me.time, me.longest, me.trusts, me.least = self.at, self.env.time(), math.max(self.ttl, self.seen.longest), trusts, least
+  me.at, me.time, me.longest, me.trusts = self.at, self.env.time(), math.max(self.ttl, self.seen.longest), trusts
+  me.least, me.job = member and member.least, member and member.job
   me.marks, me.whole, me.settled = self.store.marks, self.store.whole, self.settled
   return me
 end

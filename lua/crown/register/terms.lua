@@ -5,8 +5,8 @@
 -- until when a term of ours may last whose tree has not been seen to go; `back`, whether it was doubted for another reason than
 -- that there was none.
 -- A member is a candidate in a slot: `slot`, `store`, `trusts`, `least` (its epochs are no lower), `quiet` (nobody needs to hear
--- what it claims and gives back), and `tell()`, by which it hears that something has changed. Its core has a deadline,
--- `deadline()`, that a renewal of the session moves as long as its term stands, `stand(on)`: then nothing is asked here. Whatever
+-- what it claims and gives back), `job` (of crown.register.runs, or nil), and `tell()`, by which it hears that something has
+-- changed. Its core has a deadline, `deadline()`, that a renewal of the session moves as long as its term stands, `stand(on)`: then nothing is asked here. Whatever
 -- speaks against a term ends that at once, before anybody hears. `obey` and `remind`: see crown.register.obey.
 -- @internal crown.register.terms
 
@@ -82,7 +82,8 @@ end
 local function give_back(session, slot)
   local term = take_out(session, slot)
   duties.add(session, slot, { at = session.at, epoch = term.epoch, over = slot.version, memory = slot.memory,
-    base = record.parse(term.text, slot.name), failed = slot.text ~= term.text, quiet = term.member.quiet })
+    base = record.parse(term.text, slot.name), failed = slot.text ~= term.text, quiet = term.member.quiet,
+    job = term.member.job })
   return term
 end
 

@@ -9,6 +9,7 @@ local hex = require "crown.text.hex"
 local orders = require "crown.register.orders"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
+local runs = require "crown.register.runs"
 
 local tools = {}
 
@@ -30,7 +31,7 @@ local function election_of(answer, name)
   local peer = found ~= nil and answer.peer
   if not peer then return found, problem end
   return { node = peer.node, epoch = found and found.epoch or peer.epoch, wait = peer.wait,
-    orders = found and found.orders or nil }
+    orders = found and found.orders or nil, runs = found and found.runs or nil }
 end
 
 local function sessions_of(found)
@@ -80,7 +81,7 @@ end
 -- @tparam table store
 -- @tparam table names of all records
 -- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago =, trouble =, orders =, ordered =
--- what those say in words }`, times in seconds; or nil, message, code
+-- what those say in words, runs = marks of crown.register.runs, ran = those in words }`, times in seconds; or nil, message, code
 function tools.list(store, names)
   local records, problem, code = tools.records(store, names)
   if not records then return nil, problem, code end
@@ -88,7 +89,7 @@ function tools.list(store, names)
   for name, one in pairs(records) do
     found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait,
       renewed_ago = one.renewed_ago, trouble = one.trouble, orders = one.orders,
-      ordered = orders.words(one.orders, os.time()) }
+      ordered = orders.words(one.orders, os.time()), runs = one.runs, ran = runs.words(one.runs, os.time()) }
   end
   table.sort(found, function(a, b) return a.name < b.name end)
   return found
@@ -207,6 +208,22 @@ function tools.order(store, name, fields)
     if wanted == nil then return nil, why, code end
     return rule.order(found, wanted or nil)
   end)
+end
+
+--- The marks of an election's runs; or forgets them.
+-- @tparam table store
+-- @string name
+-- @tparam[opt] boolean forget whether they are removed, so that it is begun again
+-- @treturn table the marks of crown.register.runs as they were; false where there is no record; or nil, message, code
+function tools.runs(store, name, forget)
+  local function forgotten(found)
+    return found and rule.mark(found, runs.forgotten(found.runs))
+  end
+  local found, problem, code
+  if forget then found, problem, code = write_over(store, name, forgotten)
+  else found, problem, code = read(store, name) end
+  if not found then return found, problem, code end
+  return found.runs or {}
 end
 
 --- The nodes whose runtimes have a session here that is not known to be over: candidates of some election, which follow or lead.

@@ -1,0 +1,228 @@
+--- What became of the runs of a command that is not to run for ever, as `crown-lua run --once` begins them. These marks stand in
+-- the election's record, in its field `runs`: a claim is judged by the marks of the very record that it is written over, and the
+-- step that releases a lease writes what became of its run. They are pure data here: no clock, no store.
+--
+-- `done`: the last run that succeeded. `failed`: the runs that failed since then, `count` of them, and the last one of those.
+-- `begun`: a run before whose `until` nobody may lead again; the claim has written it. Each has `at`, when it began, `node`, and
+-- perhaps `slot`, the time for which it was due; `done` has `took` in seconds, and perhaps `until`; `failed` has `code`, `signal`
+-- or `error`. Times are seconds since 1970 by the wall clock of the host that wrote them. They decide whether a run is begun, and
+-- permit no claim.
+--
+-- A mark whose types are others is no mark. Other fields are kept, as other marks are.
+-- @internal crown.register.runs
+
+local runs = {}
+
+local LATER = 60 -- seconds until a candidate asks again that goes on waiting
+local ELSEWHERE = 5 -- seconds that the host which failed last leaves to the others
+
+local TYPES = { at = "number", node = "string", took = "number", ["until"] = "number", slot = "number", count = "number",
+  code = "number", signal = "number", error = "string" }
+
+local function mark(found, name)
+  local one = type(found) == "table" and found[name]
+  if type(one) ~= "table" or not one.at or not one.node then return nil end
+  for field, wanted in pairs(TYPES) do
+    if one[field] ~= nil and type(one[field]) ~= wanted then return nil end
+  end
+  return one
+end
+
+-- A clock that was wrong by years must not keep everybody from running for as long: a mark counts for no more than its own length
+-- before it was written.
+local function stands(one, time)
+  local ends = one["until"]
+  if not ends then return false end
+  local begins = one.at + (one.took or 0)
+  return time < ends and time >= begins - (ends - begins)
+end
+
+local function instant(at, time)
+  local same_day = os.date("%Y-%m-%d", at) == os.date("%Y-%m-%d", time)
+  return os.date(same_day and "at %H:%M:%S" or "on %Y-%m-%d at %H:%M:%S", at)
+end
+
+local function length(took) return (took < 10 and "%.2g s" or "%.0f s"):format(took) end
+
+local function done_words(one, time)
+  return ("ran on %s %s%s"):format(one.node, instant(one.at, time), one.took and ", took " .. length(one.took) or "")
+end
+
+local function begun_words(one, time)
+  return ("held until %s, as %s began it %s"):format(instant(one["until"], time):gsub("^[ao][tn] ", ""), one.node,
+    instant(one.at, time))
+end
+
+local function ended_how(one)
+  if one.error then return one.error end
+  return one.signal and ("signal %d"):format(one.signal) or ("exit code %d"):format(one.code or 1)
+end
+
+local function failed_words(one, time)
+  local times = (one.count or 1) > 1 and ("%d times, last "):format(one.count) or ""
+  return ("failed %son %s %s: %s"):format(times, one.node, instant(one.at, time), ended_how(one))
+end
+
+-- --- jobs
+
+local Job = {}
+Job.__index = Job
+
+--- What one candidate asks of the marks, and writes there.
+-- Its field `ran` is the mark by which the last claim was not begun any more, or nil; `defers` whether that claim only leaves the
+-- others the first turn. Whoever runs the command sets `started` when it runs, and `result` when it has ended: `{ at =, took =,
+-- code =, signal =, error = }`, as of a mark.
+-- @tparam table options `done_for`: seconds for which nobody begins it again after it has succeeded, counted from its end;
+-- `at_least`: seconds for which nobody leads again, counted from the claim; `elsewhere`: after a failure on this host another one
+-- comes first; `slot`: a number: it is not begun where one of that slot, or of a later one, has succeeded
+-- @treturn Job
+function runs.job(options)
+  return setmetatable({ done_for = options.done_for, at_least = options.at_least, elsewhere = options.elsewhere,
+    slot = options.slot }, Job)
+end
+
+--- Gives a candidate its job.
+-- @tparam Election election as crown.elect returns it, before it has claimed
+-- @tparam Job job
+-- @treturn boolean true; or nil and a message: its store keeps no marks
+function runs.attach(election, job)
+  local state = election.state
+  if type(state) ~= "table" or not state.attend then return nil, "its store keeps no marks of runs" end
+  state:attend(job)
+  return true
+end
+
+-- Whether it has run, as far as this job is concerned.
+local function has_run(job, done, time)
+  if not done then return false end
+  if job.slot and done.slot and done.slot >= job.slot then return true end
+  return job.done_for ~= nil and stands(done, time)
+end
+
+--- Whether a run is not to be begun any more, whatever else the record says.
+-- @tparam[opt] table found the marks of the record
+-- @tparam[opt] Job job of the candidate
+-- @number time of day, in seconds
+-- @treturn table the mark that says so, or nil
+-- @treturn number seconds until it is asked again
+-- @treturn string the mark in words
+function runs.ran(found, job, time)
+  local done = found and job and mark(found, "done")
+  if not done or not has_run(job, done, time) then return nil end
+  local left = stands(done, time) and done["until"] - time or LATER
+  return done, math.min(LATER, left), done_words(done, time)
+end
+
+--- For how long a candidate may not claim by what is marked.
+-- @tparam[opt] table found the marks of the record
+-- @tparam[opt] Job job of the candidate
+-- @string node the candidate's
+-- @number stood seconds for which the candidate has seen the record stand
+-- @number time of day, in seconds
+-- @treturn number seconds until it asks again; or nil: it may claim
+-- @treturn string why
+-- @treturn boolean whether it only leaves the others the first turn
+function runs.wait(found, job, node, stood, time)
+  local begun = found and mark(found, "begun")
+  if begun and stands(begun, time) then return math.min(LATER, begun["until"] - time), begun_words(begun, time), false end
+  local failed = found and job and job.elsewhere and mark(found, "failed")
+  if not failed or failed.node ~= node or stood >= ELSEWHERE then return nil end
+  return ELSEWHERE - stood, failed_words(failed, time), true
+end
+
+local function copy_of(found)
+  local one = {}
+  for name, value in pairs(type(found) == "table" and found or one) do one[name] = value end
+  return one
+end
+
+local function or_none(one) return next(one) ~= nil and one or nil end
+
+--- The marks with a claim.
+-- @tparam[opt] table found those of the record that it is written over
+-- @tparam[opt] Job job of the candidate
+-- @string node the candidate's
+-- @number time of day, in seconds
+-- @treturn table or nil: none
+function runs.claimed(found, job, node, time)
+  if not found and not (job and job.at_least) then return nil end
+  local one = copy_of(found)
+  one.begun = job and job.at_least and { at = math.floor(time), ["until"] = math.ceil(time + job.at_least), node = node,
+    slot = job.slot } or nil
+  return or_none(one)
+end
+
+local function failure_of(job, node, before)
+  local result = job.result
+  return { count = (before and before.count or 0) + 1, at = result.at, node = node, code = result.code, signal = result.signal,
+    error = result.error, slot = job.slot }
+end
+
+local function success_of(job, node)
+  local result = job.result
+  local ends = job.done_for and math.ceil(result.at + result.took + job.done_for) or nil
+  return { at = result.at, took = result.took, node = node, ["until"] = ends, slot = job.slot }
+end
+
+local function is_success(result) return result.code == 0 and not result.signal and not result.error end
+
+--- Whether a job has marks to write when its lease is given back.
+-- @tparam Job job
+-- @treturn boolean
+function runs.owes(job)
+  return job.result ~= nil or job.at_least ~= nil and not job.started
+end
+
+--- The marks with what became of a job, where that is known. What was claimed and never began holds nobody up.
+-- @tparam[opt] table found those of the record that it is written over
+-- @tparam Job job
+-- @string node the candidate's
+-- @treturn table or nil: none
+function runs.after(found, job, node)
+  local one = copy_of(found)
+  if not job.started then one.begun = nil end
+  local result = job.result
+  if result and is_success(result) then
+    one.failed = nil
+    if job.done_for or job.slot then one.done = success_of(job, node) end
+  elseif result then
+    one.failed = failure_of(job, node, mark(found, "failed"))
+  end
+  return or_none(one)
+end
+
+--- The marks without what has run: it may be begun again.
+-- @tparam[opt] table found
+-- @treturn table or nil: none are left
+function runs.forgotten(found)
+  local one = copy_of(found)
+  one.done, one.failed, one.begun = nil, nil, nil
+  return or_none(one)
+end
+
+--- Marks in words.
+-- @tparam[opt] table found
+-- @number time of day, in seconds
+-- @treturn string or nil: there are none
+function runs.words(found, time)
+  local parts, done, failed, begun = {}, mark(found, "done"), mark(found, "failed"), mark(found, "begun")
+  if done then parts[#parts + 1] = done_words(done, time) end
+  if failed then parts[#parts + 1] = failed_words(failed, time) end
+  if begun and stands(begun, time) then parts[#parts + 1] = begun_words(begun, time) end
+  return parts[1] and table.concat(parts, "; ")
+end
+
+--- Of the marks of two servers those that were written later.
+-- @tparam[opt] table one
+-- @tparam[opt] table other
+-- @treturn table or nil: there are none
+function runs.later(one, other)
+  local function last(found)
+    local at = -1
+    for _, name in ipairs { "done", "failed", "begun" } do at = math.max(at, (mark(found, name) or { at = -1 }).at) end
+    return at
+  end
+  return last(other) > last(one) and other or one
+end
+
+return runs
