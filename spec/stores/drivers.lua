@@ -228,7 +228,9 @@ function drivers.start(name)
       self.hurt = one.hurt(self.store)
       self.asks = self.store.ports ~= nil -- a server, which may be late
       self.hurt.order = self:oracle().order ~= nil or nil
+      self.hurt.runs = self:oracle().runs ~= nil or nil
       self.lacks.order = self.lacks.order or "its records are in another system's format"
+      self.lacks.runs = self.lacks.runs or self.lacks.order
       self.hurt.cut = self.store.ports and not self.store.announced or nil
       return self
     end

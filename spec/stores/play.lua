@@ -1,6 +1,7 @@
 --- One case played on one store: its actors, each by a way of its own as if it were a runtime of its own, and what they hold.
 local oracle = require "crown.election.contract"
 local Player = require "support.oracle_candidate"
+local runs = require "crown.register.runs"
 local words = require "stores.words"
 
 local Play = {}
@@ -72,6 +73,29 @@ function Play:order(fields)
   return module.order(options, self.name)
 end
 
+--- Gives an actor a job: a run that is not begun again within an hour of its success.
+-- @string actor
+function Play:attend(actor)
+  self:player(actor).state:attend(runs.job { done_for = 3600 })
+end
+
+--- Ends an actor's run, and gives its lease back.
+-- @string actor
+-- @number code its command's
+function Play:end_run(actor, code)
+  local state = self:player(actor).state
+  state.job.started, state.job.result = true, { at = os.time(), took = 0, code = code }
+  self:player(actor):abdicate()
+  self.leases[actor], state.job.result = nil, nil
+end
+
+--- Forgets the marks of runs.
+function Play:forget_runs()
+  local module, options = oracle.find("spec", url_for(self, "the operator"))
+  options.forget, options.timeout = true, self.driver.asks and QUICK or nil
+  return module.runs(options, self.name)
+end
+
 -- All that a case may have left behind is put right, and an actor that knows the store leads and leaves: so what comes next begins
 -- in a store that nobody doubts, and in which nobody leads. Newcomers of before are gone.
 local function settle(self)
@@ -83,6 +107,7 @@ local function settle(self)
   for actor, player in pairs(self.players) do
     self:way_of(actor, "free")
     player:abdicate()
+    if self.driver.hurt.runs then player.state:attend(nil) end
     self.leases[actor] = nil
     if actor:find "^new" then
       self.players[actor] = nil

@@ -155,6 +155,9 @@ words.of_actors = {
   end,
   ["is cut off"] = function(play, actor) play:way_of(actor, "hold") end,
   ["comes back"] = function(play, actor) play:way_of(actor, "free") end,
+  ["asks for runs"] = function(play, actor) play:attend(actor) end,
+  ["has run it and leaves"] = function(play, actor) play:end_run(actor, 0) end,
+  ["has failed and leaves"] = function(play, actor) play:end_run(actor, 1) end,
   ["hears the eviction and leaves"] = goes,
   ["hears that it is to go and leaves"] = goes,
 }
@@ -191,6 +194,7 @@ words.of_the_store = {
     local to, within = rest:match "^over to (%S+)", rest:match "within (%d+)$"
     assert(play:order { to = to, within = tonumber(within or PATIENCE) })
   end,
+  ["the runs are forgotten"] = function(play) assert(play:forget_runs()) end,
   ["evict ends"] = function(play)
     await(function() return play.evicted end)
     assert(type(play.evicted) == "table", play.evicted)
