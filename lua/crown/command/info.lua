@@ -67,7 +67,7 @@ local MORE = {
   { "Written", "written", function(value) return value and value:gsub("%.%d+Z$", "Z") or "-" end },
   { "Trouble", "trouble", function(value) return value or "-" end },
   { "Orders", "ordered", function(value) return value or "-" end },
-  { "Runs", "ran", function(value) return value and printable(value) or "-" end },
+  { "Runs", "ran", function(value) return value or "-" end },
   { "Candidates", "candidates", function(value) return table.concat(value or {}, ", ") end },
 }
 

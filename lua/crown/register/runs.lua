@@ -1,6 +1,6 @@
---- What became of the runs of a command that is not to run for ever, as `crown-lua run --once` begins them. These marks stand in
--- the election's record, in its field `runs`: a claim is judged by the marks of the very record that it is written over, and the
--- step that releases a lease writes what became of its run. They are pure data here: no clock, no store.
+--- What became of the runs of a command that is not to run for ever, as of `crown-lua run` with the option once. These marks
+-- stand in the election's record, in its field `runs`: a claim is judged by the marks of the very record that it is written over,
+-- and the step that releases a lease writes what became of its run. They are pure data here: no clock, no store.
 --
 -- `done`: the last run that succeeded. `failed`: the runs that failed since then, `count` of them, and the last one of those.
 -- `begun`: a run before whose `until` nobody may lead again; the claim has written it. Each has `at`, when it began, `node`, and
@@ -10,6 +10,8 @@
 --
 -- A mark whose types are others is no mark. Other fields are kept, as other marks are.
 -- @internal crown.register.runs
+
+local printable = require "crown.text.printable"
 
 local runs = {}
 
@@ -45,22 +47,22 @@ end
 local function length(took) return (took < 10 and "%.2g s" or "%.0f s"):format(took) end
 
 local function done_words(one, time)
-  return ("ran on %s %s%s"):format(one.node, instant(one.at, time), one.took and ", took " .. length(one.took) or "")
+  return ("ran on %s %s%s"):format(printable(one.node), instant(one.at, time), one.took and ", took " .. length(one.took) or "")
 end
 
 local function begun_words(one, time)
-  return ("held until %s, as %s began it %s"):format(instant(one["until"], time):gsub("^[ao][tn] ", ""), one.node,
-    instant(one.at, time))
+  local ends = instant(one["until"], time):gsub("^[ao][tn] ", "")
+  return ("held until %s, as %s began it %s"):format(ends, printable(one.node), instant(one.at, time))
 end
 
 local function ended_how(one)
-  if one.error then return one.error end
+  if one.error then return printable(one.error) end
   return one.signal and ("signal %d"):format(one.signal) or ("exit code %d"):format(one.code or 1)
 end
 
 local function failed_words(one, time)
   local times = (one.count or 1) > 1 and ("%d times, last "):format(one.count) or ""
-  return ("failed %son %s %s: %s"):format(times, one.node, instant(one.at, time), ended_how(one))
+  return ("failed %son %s %s: %s"):format(times, printable(one.node), instant(one.at, time), ended_how(one))
 end
 
 -- --- jobs

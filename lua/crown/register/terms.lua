@@ -6,8 +6,9 @@
 -- that there was none.
 -- A member is a candidate in a slot: `slot`, `store`, `trusts`, `least` (its epochs are no lower), `quiet` (nobody needs to hear
 -- what it claims and gives back), `job` (of crown.register.runs, or nil), and `tell()`, by which it hears that something has
--- changed. Its core has a deadline, `deadline()`, that a renewal of the session moves as long as its term stands, `stand(on)`: then nothing is asked here. Whatever
--- speaks against a term ends that at once, before anybody hears. `obey` and `remind`: see crown.register.obey.
+-- changed. Its core has a deadline, `deadline()`, that a renewal of the session moves as long as its term stands, `stand(on)`:
+-- then nothing is asked here. Whatever speaks against a term ends that at once, before anybody hears. `obey` and `remind`: see
+-- crown.register.obey.
 -- @internal crown.register.terms
 
 local claims = require "crown.register.claims"
