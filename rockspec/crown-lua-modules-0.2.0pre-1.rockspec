@@ -67,6 +67,7 @@ build = {
       ["crown.text.calendar"] = "lua/crown/text/calendar.lua",
       ["crown.text.hex"] = "lua/crown/text/hex.lua",
       ["crown.text.nonce"] = "lua/crown/text/nonce.lua",
+      ["crown.text.packed"] = "lua/crown/text/packed.lua",
       ["crown.text.is_utf8"] = "lua/crown/text/is_utf8.lua",
       ["crown.text.json"] = "lua/crown/text/json.lua",
       ["crown.text.printable"] = "lua/crown/text/printable.lua",

@@ -13,6 +13,7 @@ local handlers = require "crown.election.handlers"
 local hex = require "crown.text.hex"
 local kernel = require "crown.election.kernel"
 local past = require "crown.election.history"
+local packed = require "crown.text.packed"
 local options = require "crown.election.options"
 local oracle = require "crown.election.contract"
 local Pace = require "crown.election.pace"
@@ -25,7 +26,7 @@ local usage = require "crown.check.usage"
 --- An election, as crown.elect returns it.
 -- @type Election
 local Election = {}
-Election.__index = Election
+local new_election = packed.kind({ "name", "common", "state", "handle" }, Election)
 
 local declared = settings.known
 
@@ -57,7 +58,7 @@ function Election:within(kind, wait, amnesia)
     self.hurry = math.min(HURRY_MOST, 2 * (self.hurry or HURRY_FIRST / 2))
     return math.max(wait, self.hurry)
   end
-  if self.hurry then self.hurry = nil end -- else it would make room for a field that it has not
+  self.hurry = nil
   if amnesia or wait <= most_wait then return wait end
   if not self.told_wait then
     elections.emit("oracle.error", { ["function"] = kind, error = ("told to wait for %.0f s: asked again after %.0f s")
@@ -367,8 +368,8 @@ local function elect(given)
   local candidate = name_of(where, name, checked.node)
   local plan = known or plan_of(where, checked)
   local spec = plan.spec
-  -- No more than four fields: a fifth doubles the table, and one that comes later leaves a smaller one behind.
-  local self = setmetatable({ name = name, common = nil, state = nil, handle = nil }, Election)
+  local self = new_election()
+  self.name = name
   local opts = oracle_options_for(self, plan)
   if not known then settle_timing(where, plan, opts) end
   self.common, spec.name = plan.common, name
@@ -377,8 +378,7 @@ local function elect(given)
     opts.send, opts.checking = function() end, true -- a message makes an oracle claim
   end
   local pace = Pace.new(where, checked, plan.pace)
-  if checked.node then self.own_node = checked.node end -- also nil would make room for a field
-  if pace then self.pace = pace end
+  self.own_node, self.pace = checked.node, pace
   spec.stand_back = stand_back(plan, pace)
   if pace then spec.claim_delay = spec.claim_delay + pace:apart()
   elseif plan.is_own and not known then alike.keep(given, plan) end

@@ -5,11 +5,14 @@ local cleaning = require "crown.register.cleaning"
 local duties = require "crown.register.duties"
 local limits = require "crown.register.limits"
 local obey = require "crown.register.obey"
+local packed = require "crown.text.packed"
 local place = require "crown.register.place"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
 local claims = {}
+
+local term_of = packed.kind { "member", "epoch", "patrol", "text", "number", "ends", "memory", "limit" }
 
 -- In one claim. Of many that begin together on a new store each may settle the place, lose the race for the record, and learn
 -- who holds it, with a look each; and the holder may change meanwhile.
@@ -52,11 +55,11 @@ end
 -- @string text that the claim wrote: where another one stands there by now the next look tells of what that says
 local function win(session, member, one, duty, answer, text)
   local slot = member.slot
-  -- Eight fields at most: a ninth doubles the table.
-  slot.term = { member = member, epoch = one.epoch, patrol = duty.asked, text = text, number = 0, ends = math.huge,
-    memory = answer.memory }
-  if session.store.whole then slot.term.limit = duty.limit end
-  limits.note(session, slot.term)
+  local term = term_of()
+  term.member, term.epoch, term.patrol, term.text, term.memory = member, one.epoch, duty.asked, text, answer.memory
+  term.number, term.ends, term.limit = 0, math.huge, duty.limit
+  slot.term = term
+  limits.note(session, term)
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
   if slot.orders then slot.orders = one.orders end -- what was ordered of the term before is over
@@ -153,7 +156,7 @@ local function decide(session, member, answers, sent)
   obey.note(session, member, seen.record)
   local by = seen.record and seen.record.by
   if not by or by == session.name then
-    if slot.holder then slot.holder = nil end -- same (always): else it would make room for a field
+    slot.holder = nil
   elseif slot.holder and slot.holder.name == by then
     local holder
     holder, problem = session.seen:note(slot.holder, answers[by], sent)
@@ -210,7 +213,7 @@ end
 -- @return the record to write, and what it is written over; or nil
 local function by_news(session, member, news)
   local slot = member.slot
-  if slot.news then slot.news = nil end
+  slot.news = nil
   local found = record.read(news, slot.name)
   if not found then return nil end
   local seen = { record = found, memory = found.memory, version = news.version, stood = 0, serial = slot.serial,

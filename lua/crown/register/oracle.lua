@@ -4,6 +4,7 @@
 local core = require "crown.core"
 local nonce = require "crown.text.nonce"
 local obey = require "crown.register.obey"
+local packed = require "crown.text.packed"
 local promise = require "crown.core.promise"
 local record = require "crown.register.record"
 local renewals = require "crown.core.renewals"
@@ -50,7 +51,7 @@ local function kind_of(kinds, store, options)
     local common = { session = session, ttl = options.ttl, delay = options.delay, store = store, retry = options.retry,
       trusts = options.trust_empty, doubts = options.doubts }
     common.watch = store.hear and Watch.new(session, math.min(WATCH_SECONDS, options.delay))
-    kinds[key] = { __index = setmetatable(common, Oracle) }
+    kinds[key] = { common = common, new = packed.kind({ "slot", "election", "leading" }, setmetatable(common, Oracle)) }
   end
   return kinds[key]
 end
@@ -69,8 +70,8 @@ function Oracle.join(kinds, store, options)
     return nil, ("'%s' is no name for an election: one that begins with '@' is a session's"):format(options.name)
   end
   local kind = core.atomic(kind_of, kinds, store, options)
-  local slot = core.atomic(terms.slot, kind.__index.session, options.name)
-  local common, self = kind.__index, setmetatable({ slot = slot, election = options.election, leading = false }, kind)
+  local common, self = kind.common, kind.new()
+  self.slot, self.election, self.leading = core.atomic(terms.slot, common.session, options.name), options.election, false
   for own, value in pairs { store = store, retry = options.retry, trusts = options.trust_empty, doubts = options.doubts } do
     if common[own] ~= value then self[own] = value end -- thousands of elections mostly have the same
   end
@@ -92,7 +93,7 @@ end
 --- Tells the election that something has changed.
 -- @tparam[opt] table news what stands now, as far as the store has told: see `hear` in crown.register.session
 function Oracle:tell(news)
-  if news or self.slot.news then self.slot.news = news end
+  self.slot.news = news
   obey.hear(self.session, self)
   self.election:send "changed"
 end

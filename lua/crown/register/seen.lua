@@ -2,10 +2,14 @@
 -- holds it.
 -- @internal crown.register.seen
 
+local packed = require "crown.text.packed"
 local record = require "crown.register.record"
 
 local Seen = {}
 Seen.__index = Seen
+
+-- `holder` and `term` are of crown.register.terms.
+local entry_of = packed.kind { "name", "serial", "epoch", "version", "text", "memory", "since", "holder", "term" }
 
 --- Makes one.
 -- @tparam function now → seconds on a clock of our own that never jumps
@@ -21,7 +25,8 @@ end
 function Seen:of(name)
   local entry = self.entries[name]
   if not entry then
-    entry = { name = name, serial = -1, epoch = 0 }
+    entry = entry_of()
+    entry.name, entry.serial, entry.epoch = name, -1, 0
     self.entries[name] = entry
   end
   return entry
