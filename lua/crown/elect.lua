@@ -28,8 +28,6 @@ local usage = require "crown.check.usage"
 local Election = {}
 local new_election = packed.kind({ "name", "common", "state", "handle" }, Election)
 
-local declared = settings.known
-
 local WAIT_LEAST, WAIT_TTLS = 60, 4 -- the most that a follower waits until it asks again: seconds, and TTLs of its own
 local SHORT = 0.1 -- seconds: no lease can be kept that lasts less, so what ends sooner ends once, and not time after time
 local HURRY_FIRST, HURRY_MOST = 0.001, 1 -- seconds between questions where it does; they double
@@ -330,8 +328,7 @@ end
 -- @return the election's name among those declared; raises what is wrong with it
 local function name_of(where, name, node)
   local candidate = settings.key(name, node)
-  local other = declared[candidate]
-  if other and not (other.handle and other.handle:finished()) then
+  if elections.declared(name, node) or settings.ignored[candidate] then
     usage.error("%s: name: there is already an election of this name; for several candidates of one, give each a node of "
       .. "its own: node = 'w2'", where)
   end
@@ -383,9 +380,8 @@ local function elect(given)
   if pace then spec.claim_delay = spec.claim_delay + pace:apart()
   elseif plan.is_own and not known then alike.keep(given, plan) end
   self.state = oracle.init(where, plan.word, plan.module, opts)
-  declared[candidate] = self
   if settings.checking then settings.declared[#settings.declared + 1] = self end
-  if self.state ~= oracle.IGNORE then begin(self, where, spec, plan.rules) end
+  if self.state == oracle.IGNORE then settings.ignored[candidate] = self else begin(self, where, spec, plan.rules) end
   return self
 end
 

@@ -233,6 +233,21 @@ static int election_abdicate_by_name(lua_State *L)
     return 1;
 }
 
+/* election.declared(name [, node]) -> the candidate as Lua knows it, nil where there is none that
+ * has not ended. Without a node: of one that takes part as the runtime's. */
+static int election_declared(lua_State *L)
+{
+    struct candidate *candidate =
+        candidates_find(check_host(L)->env.candidates, luaL_checkstring(L, 1));
+    const char *node = luaL_optstring(L, 2, NULL);
+    while (candidate != NULL && !candidate_is_of(candidate, node))
+        candidate = candidates_next(candidate);
+    if (candidate == NULL)
+        return 0;
+    candidate_push(candidate, L);
+    return 1;
+}
+
 /* election.counts() -> how often each event happened. */
 static int election_counts(lua_State *L)
 {
@@ -371,6 +386,7 @@ static const luaL_Reg functions[] = {
     {"glance", status_glance},
     {"count", status_count},
     {"abdicate", election_abdicate_by_name},
+    {"declared", election_declared},
     {"counts", election_counts},
     {"latency", status_latency},
     {"changed", status_changed},

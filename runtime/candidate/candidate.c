@@ -48,6 +48,11 @@ static unsigned amnesia_fields(const struct candidate *candidate, struct log_fie
     return count;
 }
 
+static const char *failure_of(const struct candidate *candidate)
+{
+    return candidate->outage != NULL ? candidate->outage->failure : NULL;
+}
+
 /* Why leadership was lost, as the store said, or why it said nothing; or NULL. */
 static const char *cause_of(const struct candidate *candidate, enum election_reason reason)
 {
@@ -61,7 +66,7 @@ static const char *cause_of(const struct candidate *candidate, enum election_rea
         return bars_why(candidate, ELECTION_BAR_PAUSED);
     if (reason == ELECTION_REASON_HANDOVER)
         return bars_why(candidate, ELECTION_BAR_HANDOVER);
-    return reason == ELECTION_REASON_EXPIRED ? candidate->failure : NULL;
+    return reason == ELECTION_REASON_EXPIRED ? failure_of(candidate) : NULL;
 }
 
 static void note_doubt(struct candidate *candidate, enum election_notice notice)
@@ -234,7 +239,7 @@ static void stepped(struct candidate *candidate)
     candidate->env->changed(candidate->env);
 }
 
-static const struct candidate_hands hands = {
+const struct candidate_hands candidate_hands = {
     .carry_out = carry_out, .stepped = stepped, .finish = finish, .scope = {.empty = all_gone}};
 
 /* A leader whose epoch is not known has none: the last one of ours is another's. */
@@ -254,7 +259,7 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
     candidate_status(candidate, &status);
     *subject = (struct telemetry_subject){
         .name = candidate->name,
-        .node = candidate->own_node,
+        .node = candidate_own_node(candidate),
         .phase = candidate_phase_name(status.view.phase),
         .oracle = candidate->oracle,
         .store = candidate->store,
@@ -268,10 +273,35 @@ static bool take_node(struct candidate *candidate, const struct candidate_config
 {
     if (config->node == NULL)
         return true;
-    candidate->own_node = strdup(config->node);
     if (asprintf(&candidate->key, "%s\n%s", config->name, config->node) < 0)
         candidate->key = NULL;
-    return candidate->own_node != NULL && candidate->key != NULL;
+    return candidate->key != NULL;
+}
+
+static void free_commands(struct commands *commands)
+{
+    if (commands == NULL)
+        return;
+    child_options_free(commands->options[ELECTION_ROLE_LEADER]);
+    child_options_free(commands->options[ELECTION_ROLE_FOLLOWER]);
+    free(commands);
+}
+
+/* The options change owner, also where there is no memory. */
+static bool take_commands(struct candidate *candidate, const struct candidate_config *config)
+{
+    if (candidate != NULL && config->child == NULL && config->follower_child == NULL)
+        return true;
+    struct commands *commands = candidate != NULL ? calloc(1, sizeof(*commands)) : NULL;
+    if (commands == NULL) {
+        child_options_free(config->child);
+        child_options_free(config->follower_child);
+        return false;
+    }
+    commands->options[ELECTION_ROLE_LEADER] = config->child;
+    commands->options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
+    candidate->commands = commands;
+    return true;
 }
 
 /* Thousands of elections differ in what the core reads once, and in nothing else. */
@@ -290,33 +320,31 @@ struct candidate *candidate_new(struct candidate_env *env, lua_State *L,
     struct candidate *candidate = calloc(1, sizeof(*candidate) + name_size);
     if (candidate != NULL) {
         candidate->object = LUA_NOREF;
-        candidate->child_options[ELECTION_ROLE_LEADER] = config->child;
-        candidate->child_options[ELECTION_ROLE_FOLLOWER] = config->follower_child;
         candidate->has_won = config->has_won;
         candidate->has_lost = config->has_lost;
         candidate->name = memcpy(candidate + 1, config->name, name_size);
         candidate->oracle = shared_text(config->oracle);
         candidate->store = shared_text(config->store);
-        candidate->config = share_config(&config->election);
-    } else {
-        child_options_free(config->child);
-        child_options_free(config->follower_child);
     }
-    if (candidate == NULL || candidate->oracle == NULL || candidate->config == NULL ||
+    if (!take_commands(candidate, config) || candidate->oracle == NULL ||
         !take_node(candidate, config) || term_init(candidate) < 0) {
         error_set(err, ERROR_MEMORY, "elect '%s': out of memory", config->name);
         goto fail;
     }
-    if (election_init(&candidate->election, &config->election, err) < 0)
+    uint32_t *restarted = candidate->commands != NULL ? candidate->commands->restarted : NULL;
+    if (election_init(&candidate->election, &config->election, restarted, err) < 0)
         goto fail;
-    election_share(&candidate->election, candidate->config);
+    election_share(&candidate->election, share_config(&config->election));
+    if (candidate->election.config == NULL) {
+        error_set(err, ERROR_MEMORY, "elect '%s': out of memory", config->name);
+        goto fail;
+    }
     candidate->env = env;
     candidate->has_campaign = config->has_campaign;
     candidate->has_leader = config->has_leader;
-    candidate->failing_since_ns = candidate->answered_ns = TIME_NEVER;
+    candidate->answered_ns = TIME_NEVER;
     candidate->leader_expires_ns = TIME_NEVER;
     candidate->timer.fire = timer_fired;
-    candidate->hands = &hands;
     candidate->source.describe = describe;
     if (candidates_add(env->candidates, candidate, err) < 0)
         goto fail;
@@ -346,17 +374,15 @@ void candidate_free(struct candidate *candidate)
     if (candidate->object != LUA_NOREF)
         candidate_close(candidate);
     term_free(candidate);
-    child_options_free(candidate->child_options[ELECTION_ROLE_LEADER]);
-    child_options_free(candidate->child_options[ELECTION_ROLE_FOLLOWER]);
+    free_commands(candidate->commands);
     shared_release(candidate->leader);
     shared_release(candidate->told.leader);
     outage_forget(candidate);
     bars_free(candidate);
     shared_release(candidate->oracle);
     shared_release(candidate->store);
-    shared_release(candidate->config);
+    shared_release(candidate->election.config);
     free(candidate->denied_because);
-    free(candidate->own_node);
     free(candidate->key);
     free(candidate);
 }
@@ -427,6 +453,11 @@ void candidate_stand(struct candidate *candidate, bool stands)
 bool candidate_signal_child(struct candidate *candidate, int signal)
 {
     return workload_signal(candidate, signal);
+}
+
+void candidate_push(const struct candidate *candidate, lua_State *L)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, candidate->object);
 }
 
 const struct telemetry_source *candidate_source(const struct candidate *candidate)

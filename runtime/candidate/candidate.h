@@ -68,6 +68,9 @@ void candidate_stand(struct candidate *candidate, bool stands);
 /** Sends a signal to the child alone. @return false when none runs. */
 bool candidate_signal_child(struct candidate *candidate, int signal);
 
+/** Pushes the Lua object; not after its end. */
+void candidate_push(const struct candidate *candidate, lua_State *L);
+
 /** What events about this election name. */
 const struct telemetry_source *candidate_source(const struct candidate *candidate);
 

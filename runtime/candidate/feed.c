@@ -37,8 +37,8 @@ void candidate_feed(struct candidate *candidate, const struct election_event *ev
         next.at_ns = loop_now(candidate->env->loop);
         election_step(&candidate->election, &next, &actions);
         for (unsigned i = 0; i < actions.count; i++)
-            candidate->hands->carry_out(candidate, &actions.item[i]);
-        candidate->hands->stepped(candidate);
+            candidate_hands.carry_out(candidate, &actions.item[i]);
+        candidate_hands.stepped(candidate);
         if (done == queue.count)
             break;
         next = queue.events[done];
@@ -47,7 +47,7 @@ void candidate_feed(struct candidate *candidate, const struct election_event *ev
     if (!candidate->ended)
         candidates_touch(candidate->env->candidates, candidate);
     if (candidate->finished)
-        candidate->hands->finish(candidate);
+        candidate_hands.finish(candidate);
 }
 
 void candidate_feed_type(struct candidate *candidate, enum election_event_type type)
@@ -60,7 +60,7 @@ struct scope *candidate_scope(struct candidate *candidate)
 {
     if (candidate->scope == NULL) {
         assert(!candidate->ended);
-        candidate->scope = scope_new(&candidate->hands->scope, candidate);
+        candidate->scope = scope_new(&candidate_hands.scope, candidate);
     }
     if (candidate->scope == NULL)
         abort(); /* crash-only, as every allocation of a few bytes */

@@ -21,6 +21,8 @@ struct candidate_hands {
     struct scope_owner scope;
 };
 
+extern const struct candidate_hands candidate_hands;
+
 /** Steps the core; `event->at_ns` is set here. May be called while actions are carried out: then
  * the event waits its turn. */
 void candidate_feed(struct candidate *candidate, const struct election_event *event);

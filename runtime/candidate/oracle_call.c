@@ -115,7 +115,7 @@ static void read_verdict(struct candidate *candidate, lua_State *L, int nresults
         event->type = ELECTION_EVENT_UNKNOWN;
         outage_report(candidate, function_names[candidate->call_kind], lua_tostring(L, first + 1),
                       lua_tostring(L, first + 2));
-        event->unknown.answered = candidate->answers;
+        event->unknown.answered = candidate->outage->answers;
         event->unknown.retry_ns = seconds_at(L, first + 3, 0);
         return;
     }

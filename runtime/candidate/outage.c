@@ -8,36 +8,35 @@
 #include "candidate/state.h"
 #include "loop/loop.h"
 
-#define REASONS_MOST 16 /* that vary from one to the next have been told often enough by then */
-
-struct outage_reasons {
-    unsigned count;
-    char *told[REASONS_MOST];
-};
-
-static bool was_told(const struct outage_reasons *reasons, const char *message)
+static bool was_told(const struct outage *outage, const char *message)
 {
-    for (unsigned i = 0; i < reasons->count; i++) {
-        if (strcmp(reasons->told[i], message) == 0)
+    for (unsigned i = 0; i < outage->count; i++) {
+        if (strcmp(outage->told[i], message) == 0)
             return true;
     }
-    return reasons->count == REASONS_MOST;
+    return outage->count == OUTAGE_REASONS_MOST;
 }
 
 /* @return whether this outage was told with it; what memory cannot keep is told again. */
-static bool note(struct candidate *candidate, const char *message)
+static bool note(struct outage *outage, const char *message)
 {
-    if (candidate->reasons == NULL)
-        candidate->reasons = calloc(1, sizeof(*candidate->reasons));
-    struct outage_reasons *reasons = candidate->reasons;
-    if (reasons == NULL)
-        return false;
-    if (was_told(reasons, message))
+    if (was_told(outage, message))
         return true;
     char *copy = strdup(message);
     if (copy != NULL)
-        reasons->told[reasons->count++] = copy;
+        outage->told[outage->count++] = copy;
     return false;
+}
+
+static struct outage *begun(struct candidate *candidate)
+{
+    if (candidate->outage == NULL) {
+        candidate->outage = calloc(1, sizeof(*candidate->outage));
+        if (candidate->outage == NULL)
+            abort(); /* crash-only, as every allocation of a few bytes */
+        candidate->outage->since_ns = loop_now(candidate->env->loop);
+    }
+    return candidate->outage;
 }
 
 static void tell(struct candidate *candidate, const char *function, const char *message,
@@ -54,32 +53,30 @@ void outage_report(struct candidate *candidate, const char *function, const char
                    const char *code)
 {
     const char *reason = message != NULL ? message : "(no message)";
-    candidate->answers = code != NULL && strcmp(code, "store") == 0;
-    if (candidate->failing_since_ns == TIME_NEVER)
-        candidate->failing_since_ns = loop_now(candidate->env->loop);
-    if (candidate->failure != NULL && strcmp(candidate->failure, reason) == 0)
+    struct outage *outage = begun(candidate);
+    outage->answers = code != NULL && strcmp(code, "store") == 0;
+    if (outage->failure != NULL && strcmp(outage->failure, reason) == 0)
         return;
-    free(candidate->failure);
-    candidate->failure = strdup(reason);
-    if (!note(candidate, reason))
+    free(outage->failure);
+    outage->failure = strdup(reason);
+    if (!note(outage, reason))
         tell(candidate, function, reason, code);
 }
 
 void outage_forget(struct candidate *candidate)
 {
-    struct outage_reasons *reasons = candidate->reasons;
-    for (unsigned i = 0; reasons != NULL && i < reasons->count; i++)
-        free(reasons->told[i]);
-    free(reasons);
-    candidate->reasons = NULL;
-    free(candidate->failure);
-    candidate->failure = NULL;
-    candidate->answers = false;
+    struct outage *outage = candidate->outage;
+    if (outage == NULL)
+        return;
+    for (unsigned i = 0; i < outage->count; i++)
+        free(outage->told[i]);
+    free(outage->failure);
+    free(outage);
+    candidate->outage = NULL;
 }
 
 void outage_over(struct candidate *candidate)
 {
     outage_forget(candidate);
-    candidate->failing_since_ns = TIME_NEVER;
     candidate->answered_ns = loop_now(candidate->env->loop);
 }

@@ -1,5 +1,6 @@
 #include "candidate/perform.h"
 
+#include "candidate/candidate.h"
 #include "candidate/env.h"
 #include "candidate/state.h"
 #include "lua/vm.h"
@@ -7,7 +8,7 @@
 lua_State *perform_push(struct candidate *candidate, const char *kind)
 {
     lua_State *L = lua_vm_state(candidate->env->lua);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, candidate->object);
+    candidate_push(candidate, L);
     lua_getfield(L, -1, "perform");
     lua_insert(L, -2);
     lua_pushstring(L, kind);
@@ -17,7 +18,7 @@ lua_State *perform_push(struct candidate *candidate, const char *kind)
 lua_State *perform_push_state(struct candidate *candidate)
 {
     lua_State *L = lua_vm_state(candidate->env->lua);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, candidate->object);
+    candidate_push(candidate, L);
     lua_getfield(L, -1, "state");
     lua_remove(L, -2);
     return L;

@@ -140,19 +140,19 @@ void signal_mode_tell(struct workload *workload, int signal)
 
 bool signal_mode_take_up(struct candidate *candidate)
 {
-    if (candidate->standing == NULL)
+    if (candidate->commands->standing == NULL)
         return false;
-    candidate->workload = candidate->standing;
-    candidate->standing = NULL;
-    candidate->workload->stop_requested = candidate->workload->unfenced = false;
-    candidate->workload->stopped = false;
-    scope_move(&candidate->workload->member, candidate->term->scope);
+    candidate->commands->workload = candidate->commands->standing;
+    candidate->commands->standing = NULL;
+    candidate->commands->workload->stop_requested = candidate->commands->workload->unfenced = false;
+    candidate->commands->workload->stopped = false;
+    scope_move(&candidate->commands->workload->member, candidate->term->scope);
     return true;
 }
 
 bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
 {
-    struct workload *workload = candidate->workload;
+    struct workload *workload = candidate->commands->workload;
     const struct child_options *options = workload_options(workload);
     const struct election *election = &candidate->election;
     if (!options->signalled || workload->role != ELECTION_ROLE_LEADER || election->stop)
@@ -175,8 +175,8 @@ bool signal_mode_leave(struct candidate *candidate, int64_t kill_at_ns)
     child_set_deadline(&workload->child, TIME_NEVER,
                        options->fence ? election->kill_at_ns : TIME_NEVER,
                        options->fence ? election->deadline_ns : TIME_NEVER);
-    candidate->standing = workload;
-    candidate->workload = NULL;
+    candidate->commands->standing = workload;
+    candidate->commands->workload = NULL;
     scope_move(&workload->member, candidate_scope(candidate));
     const struct election_event gone = {.type = ELECTION_EVENT_CHILD_GONE, .child = {.kept = true}};
     candidate_feed(candidate, &gone);

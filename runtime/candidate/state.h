@@ -4,6 +4,8 @@
 #ifndef CROWN_CANDIDATE_STATE_H
 #define CROWN_CANDIDATE_STATE_H
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/scope.h"
@@ -59,11 +61,31 @@ struct term {
     struct scope_hold hold;   /* kept open by the child's tree */
 };
 
+/** What its commands are, and those that run. */
+struct commands {
+    struct child_options *options[2]; /* by role */
+    struct workload *workload;        /* the one that runs, or NULL */
+    struct workload *standing;        /* in signal mode: lives on between terms, or NULL */
+    int status;                       /* of the leader's, as of waitpid(2), where one has */
+    bool ended;
+    uint32_t restarted[ELECTION_MAX_RESTARTS]; /* the core's */
+};
+
+#define OUTAGE_REASONS_MOST 16 /* that vary have been told often enough by then */
+
+/** The store gives no answer: outage.c. */
+struct outage {
+    int64_t since_ns;
+    char *failure; /* why, as was said last */
+    bool answers;  /* and yet it answers: that is what it says */
+    unsigned count;
+    char *told[OUTAGE_REASONS_MOST]; /* with these it was told already */
+};
+
 struct bars;
 
 struct candidate {
     struct candidate_env *env;
-    const struct candidate_hands *hands;
     struct candidate_queue *queue; /* feed.c: while a step's actions are carried out; else NULL */
     struct telemetry_source source;
     struct list_node link;   /* in the table of candidates */
@@ -71,23 +93,25 @@ struct candidate {
     uint64_t stamp;          /* of the last change */
     struct list_node start;
     const char *name;       /* in one piece of memory with this */
-    char *own_node;         /* NULL: the runtime's */
-    char *key;              /* name and node, where it has a node of its own */
+    char *key;              /* name and node, where it has a node of its own; else NULL */
     struct candidate *twin; /* another candidate of the same election here: candidates.c */
     const char *store;      /* shared; NULL: not known */
-    const char *oracle;     /* shared, as `config`, `leader` and `told.leader` */
-    const struct election_config *config;
+    const char *oracle;     /* shared, as the configuration, `leader` and `told.leader` */
     struct election election;
     struct loop_deadline timer;
+    uint32_t call_attempt;
     int object; /* registry reference of the Lua object */
     bool has_won, has_lost, has_campaign, has_leader;
     bool started;
-    uint8_t waits;       /* in `start`, to begin: enum candidate_waits */
-    bool finished;       /* by the core: nothing is fed any more */
-    bool ended;          /* and all that it has started is gone */
-    bool doubted;        /* the store may have forgotten who leads: sat out */
-    bool child_ended;    /* the leader's command, at least once: as child_status says */
-    bool stands;         /* candidate_stand */
+    uint8_t waits; /* in `start`, to begin: enum candidate_waits */
+    enum candidate_call call_kind : 8;
+    enum election_phase shown_phase : 8; /* what env->changed was told of last */
+    bool finished;                       /* by the core: nothing is fed any more */
+    bool ended;                          /* and all that it has started is gone */
+    bool doubted;                        /* the store may have forgotten who leads: sat out */
+    bool stands;                         /* candidate_stand */
+    bool denied_unsure;                  /* nobody knows yet whether the holder lives */
+    bool tells_leader;                   /* an event is about the leader, and not our terms */
     struct scope *scope; /* what lives as long as the election: its oracle calls and what they have
                             opened, a command that belongs to no term; NULL: nothing does now */
     struct term *term;   /* NULL: nothing can run in one */
@@ -96,8 +120,6 @@ struct candidate {
     struct task *call;
     struct op *asked;
     struct refresher *refresher; /* of the last grant, or NULL */
-    enum candidate_call call_kind;
-    uint32_t call_attempt;
     int64_t call_began_ns, call_until_ns;
     struct mailbox mailbox; /* for handle_info */
 
@@ -111,23 +133,13 @@ struct candidate {
     } told;
 
     /* What the store says, or does not. */
-    char *failure;        /* why it gave no answer, as long as it gives none */
-    bool answers;         /* and yet it answers: that is what it says */
-    char *denied_because; /* as the last denial said, or NULL */
-    bool denied_unsure;   /* nobody knows yet whether that holder lives */
-    bool tells_leader;    /* an event is about the leader, and not our terms */
-    uint64_t tells_lost;  /* an event is about the end of our term with this epoch; else 0 */
-    struct bars *bars;    /* what speaks against leading, in words; NULL: nothing */
-    struct outage_reasons *reasons;        /* with which it was told already: outage.c */
-    int64_t failing_since_ns, answered_ns; /* TIME_NEVER: it does not fail; it never answered */
+    struct outage *outage; /* NULL: it answers */
+    int64_t answered_ns;   /* TIME_NEVER: it never answered */
+    char *denied_because;  /* as the last denial said, or NULL */
+    uint64_t tells_lost;   /* an event is about the end of our term with this epoch; else 0 */
+    struct bars *bars;     /* what speaks against leading, in words; NULL: nothing */
 
-    enum election_phase shown_phase; /* what env->changed was told of last */
-
-    int child_status;
-
-    struct child_options *child_options[2]; /* by role */
-    struct workload *workload;              /* the one that runs, or NULL */
-    struct workload *standing;              /* in signal mode: lives on between terms, or NULL */
+    struct commands *commands; /* NULL: there are none */
 };
 
 /** @return what the journal knows it by: no other candidate of this runtime. */
@@ -136,10 +148,23 @@ static inline const char *candidate_key(const struct candidate *candidate)
     return candidate->key != NULL ? candidate->key : candidate->name;
 }
 
+/** @return the node that it takes part as, or NULL: the runtime's. */
+static inline const char *candidate_own_node(const struct candidate *candidate)
+{
+    return candidate->key != NULL ? candidate->key + strlen(candidate->name) + 1 : NULL;
+}
+
+/** @return what its command in that role is, or NULL: there is none. */
+static inline const struct child_options *candidate_options(const struct candidate *candidate,
+                                                            enum election_role role)
+{
+    return candidate->commands != NULL ? candidate->commands->options[role] : NULL;
+}
+
 /** The options that a command was started with. */
 static inline const struct child_options *workload_options(const struct workload *workload)
 {
-    return workload->candidate->child_options[workload->role];
+    return candidate_options(workload->candidate, workload->role);
 }
 
 #endif

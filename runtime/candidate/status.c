@@ -17,7 +17,14 @@ const char *candidate_name(const struct candidate *candidate)
 
 const char *candidate_node(const struct candidate *candidate)
 {
-    return candidate->own_node != NULL ? candidate->own_node : candidate->env->node;
+    const char *own = candidate_own_node(candidate);
+    return own != NULL ? own : candidate->env->node;
+}
+
+bool candidate_is_of(const struct candidate *candidate, const char *node)
+{
+    const char *own = candidate_own_node(candidate);
+    return node != NULL ? own != NULL && strcmp(own, node) == 0 : own == NULL;
 }
 
 const char *candidate_store(const struct candidate *candidate)
@@ -38,15 +45,38 @@ static int64_t leader_holds_until(const struct candidate *candidate)
 {
     if (candidate->leader_expires_ns != TIME_NEVER || candidate->answered_ns == TIME_NEVER)
         return candidate->leader_expires_ns;
-    int64_t ttl_ns = candidate->config->ttl_ns;
+    int64_t ttl_ns = candidate->election.config->ttl_ns;
     return clock_add_ns(candidate->answered_ns, ttl_ns > 0 ? ttl_ns : UNKNOWN_TTL_NS);
 }
 
 /* Whoever led before the store fell silent is not known to lead when the lease has run out. */
 static bool leader_is_outdated(const struct candidate *candidate)
 {
-    return candidate->failing_since_ns != TIME_NEVER &&
+    return candidate->outage != NULL &&
            leader_holds_until(candidate) <= loop_now(candidate->env->loop);
+}
+
+static void tell_outage(const struct outage *outage, struct candidate_status *status)
+{
+    status->failure = outage != NULL ? outage->failure : NULL;
+    status->answers = outage != NULL && outage->answers;
+    status->failing_since_ns = outage != NULL ? outage->since_ns : TIME_NEVER;
+}
+
+static void tell_commands(const struct commands *commands, struct candidate_status *status)
+{
+    static const struct commands none;
+    if (commands == NULL)
+        commands = &none;
+    const struct workload *workload =
+        commands->workload != NULL ? commands->workload : commands->standing;
+    status->child_pid = workload != NULL ? workload->child.pid : 0;
+    status->child_lives_on = workload != NULL && workload == commands->standing;
+    status->child_unfenced = workload != NULL && workload->unfenced;
+    status->child_ended = commands->ended;
+    status->child_status = commands->status;
+    status->child_is_leader =
+        commands->workload != NULL && commands->workload->role == ELECTION_ROLE_LEADER;
 }
 
 void candidate_status(const struct candidate *candidate, struct candidate_status *status)
@@ -60,20 +90,10 @@ void candidate_status(const struct candidate *candidate, struct candidate_status
         status->leader = NULL;
         status->expires_at_ns = TIME_NEVER;
     }
-    const struct workload *workload =
-        candidate->workload != NULL ? candidate->workload : candidate->standing;
-    status->child_pid = workload != NULL ? workload->child.pid : 0;
-    status->child_lives_on = workload != NULL && workload == candidate->standing;
-    status->child_unfenced = workload != NULL && workload->unfenced;
-    status->child_ended = candidate->child_ended;
-    status->child_status = candidate->child_status;
     status->doubted = candidate->doubted && !holding;
-    status->failure = candidate->failure;
-    status->answers = candidate->answers;
-    status->failing_since_ns = candidate->failing_since_ns;
     status->answered_ns = candidate->answered_ns;
-    status->child_is_leader =
-        candidate->workload != NULL && candidate->workload->role == ELECTION_ROLE_LEADER;
+    tell_outage(candidate->outage, status);
+    tell_commands(candidate->commands, status);
 }
 
 double candidate_term_remaining(const struct candidate *candidate, uint64_t epoch)

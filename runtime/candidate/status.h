@@ -38,6 +38,8 @@ bool candidate_finished(const struct candidate *candidate);
 const char *candidate_name(const struct candidate *candidate);
 /** The node as which it takes part. */
 const char *candidate_node(const struct candidate *candidate);
+/** @return whether it takes part as that node of its own; as the runtime's where that is NULL. */
+bool candidate_is_of(const struct candidate *candidate, const char *node);
 const char *candidate_oracle(const struct candidate *candidate);
 /** @return which store it is, without its secrets; NULL: not known. */
 const char *candidate_store(const struct candidate *candidate);

@@ -40,7 +40,7 @@ static void quiet(void *context)
 int term_init(struct candidate *candidate)
 {
     if (!candidate->has_won && !candidate->has_lost &&
-        candidate->child_options[ELECTION_ROLE_LEADER] == NULL)
+        candidate_options(candidate, ELECTION_ROLE_LEADER) == NULL)
         return 0; /* nothing will run in it, and it may be one of a hundred thousand */
     candidate->term = malloc(sizeof(*candidate->term));
     if (candidate->term == NULL)
@@ -86,7 +86,7 @@ void term_begin(struct candidate *candidate, uint64_t epoch)
     static const struct scope_owner owner = {
         .quiet = quiet, .empty = term_gone, .owns_processes = true};
     struct term *term = candidate->term;
-    if (!candidate->has_won && candidate->child_options[ELECTION_ROLE_LEADER] == NULL)
+    if (!candidate->has_won && candidate_options(candidate, ELECTION_ROLE_LEADER) == NULL)
         return; /* nothing will run in it */
     term->scope = new_scope(candidate, &owner);
     scope_set_instants(term->scope, &term->instants);

@@ -115,8 +115,8 @@ static void workload_gone(struct workload *workload, const struct wire_message *
         workload->status = message->status;
     streams_finish(&workload->streams);
     if (workload->role == ELECTION_ROLE_LEADER && !workload->unstartable) {
-        candidate->child_ended = true;
-        candidate->child_status = workload->status;
+        candidate->commands->ended = true;
+        candidate->commands->status = workload->status;
     }
     emit_lost_with_keeper(workload, message);
     if (!workload->unstartable)
@@ -132,11 +132,11 @@ static void workload_gone(struct workload *workload, const struct wire_message *
     };
     if (workload->role == ELECTION_ROLE_LEADER)
         epoch_file_remove(workload_options(workload)->epoch_file);
-    bool standing = candidate->standing == workload;
+    bool standing = candidate->commands->standing == workload;
     if (standing)
-        candidate->standing = NULL;
+        candidate->commands->standing = NULL;
     else
-        candidate->workload = NULL;
+        candidate->commands->workload = NULL;
     candidates_touch(candidate->env->candidates, candidate);
     scope_leave(&workload->member);
     free(workload);
@@ -161,7 +161,7 @@ static void workload_event(struct child *child, const struct wire_message *messa
     switch ((enum wire_type)message->type) {
     case WIRE_STARTED:
         emit(workload, TELEMETRY_CHILD_STARTED, fields, 0);
-        if (candidate->workload == workload && is_told(workload))
+        if (candidate->commands->workload == workload && is_told(workload))
             signal_mode_tell(workload, SIGUSR1);
         candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
         break;
@@ -250,7 +250,7 @@ static int start(struct candidate *candidate, const struct child_options *option
     /* A command that lives on after the term must not keep its lock. */
     if (action->role == ELECTION_ROLE_LEADER && is_killed(options))
         child_spec_hold(&spec, &candidate->term->hold);
-    struct workload *workload = candidate->workload;
+    struct workload *workload = candidate->commands->workload;
     int result = streams_open(&workload->streams, candidate->env->loop, candidate->name, options,
                               &spec, err);
     if (result == 0)
@@ -269,7 +269,7 @@ static void end(struct scope_member *member)
     int64_t patience_ns = candidate->election.stop_timeout_ns;
     int64_t now_ns = loop_now(candidate->env->loop);
     workload->stop_requested = true;
-    if (candidate->standing != workload)
+    if (candidate->commands->standing != workload)
         child_stop(&workload->child, now_ns);
     else
         child_stop(&workload->child,
@@ -304,8 +304,8 @@ static void destroy(struct workload *workload)
 /* The same command, a new term: it is told, and its child need not start. */
 static void take_up(struct candidate *candidate)
 {
-    set_instants(&candidate->workload->member, scope_instants(candidate->term->scope));
-    signal_mode_tell(candidate->workload, SIGUSR1);
+    set_instants(&candidate->commands->workload->member, scope_instants(candidate->term->scope));
+    signal_mode_tell(candidate->commands->workload, SIGUSR1);
     candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);
 }
 
@@ -314,7 +314,7 @@ static void take_up(struct candidate *candidate)
 static bool has_epoch(struct candidate *candidate, uint64_t epoch)
 {
     struct crown_error err;
-    const char *path = candidate->child_options[ELECTION_ROLE_LEADER]->epoch_file;
+    const char *path = candidate->commands->options[ELECTION_ROLE_LEADER]->epoch_file;
     if (epoch_file_write(path, epoch, &err) == 0)
         return true;
     log_error("%s: the command is not told that it leads: %s", candidate->name, err.message);
@@ -329,7 +329,7 @@ static void report_failure(struct candidate *candidate, enum election_role role,
 {
     const struct log_field fields[] = {log_string("error", problem),
                                        log_string("role", role_name(role))};
-    if (candidate->child_options[role]->decides)
+    if (candidate->commands->options[role]->decides)
         candidate->env->exit_code(candidate->env, EXIT_NOT_EXECUTABLE);
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_CHILD_EXITED, fields,
                    2);
@@ -340,9 +340,9 @@ static void report_failure(struct candidate *candidate, enum election_role role,
 
 void workload_expect(const struct candidate *candidate)
 {
-    const struct child_options *options = candidate->child_options[ELECTION_ROLE_LEADER];
+    const struct child_options *options = candidate_options(candidate, ELECTION_ROLE_LEADER);
     if (options != NULL && options->isolation == CHILD_ISOLATION_TREE &&
-        candidate->standing == NULL)
+        candidate->commands->standing == NULL)
         link_prepare(candidate->env->children->link);
 }
 
@@ -359,42 +359,46 @@ void workload_start(struct candidate *candidate, const struct election_action *a
     if (workload == NULL)
         abort(); /* crash-only, as every allocation of a few pages */
     struct crown_error err = {0};
-    candidate->workload = workload;
+    candidate->commands->workload = workload;
     workload->candidate = candidate;
     workload->role = action->role;
     workload->child.event = workload_event;
     bool entered = scope_enter(leads ? candidate->term->scope : candidate_scope(candidate),
                                &workload->member, &child_kind);
     assert(entered);
-    if (start(candidate, candidate->child_options[action->role], action, &err) == 0)
+    if (start(candidate, candidate->commands->options[action->role], action, &err) == 0)
         return;
-    candidate->workload = NULL;
+    candidate->commands->workload = NULL;
     destroy(workload);
     report_failure(candidate, action->role, err.message);
 }
 
 void workload_stop(struct candidate *candidate, int64_t kill_at_ns)
 {
-    if (candidate->workload == NULL)
+    if (candidate->commands->workload == NULL)
         return;
-    candidate->workload->stop_requested = true;
+    candidate->commands->workload->stop_requested = true;
     if (signal_mode_leave(candidate, kill_at_ns))
         return;
-    child_stop(&candidate->workload->child, kill_at_ns);
+    child_stop(&candidate->commands->workload->child, kill_at_ns);
 }
 
 bool workload_signal(struct candidate *candidate, int signal)
 {
-    if (candidate->workload == NULL || candidate->workload->child.pid == 0)
+    const struct commands *commands = candidate->commands;
+    if (commands == NULL || commands->workload == NULL || commands->workload->child.pid == 0)
         return false;
-    child_signal(&candidate->workload->child, signal);
+    child_signal(&commands->workload->child, signal);
     return true;
 }
 
 void workload_let_go(struct candidate *candidate)
 {
-    struct workload *workload = candidate->workload, *standing = candidate->standing;
-    candidate->workload = candidate->standing = NULL;
+    if (candidate->commands == NULL)
+        return;
+    struct workload *workload = candidate->commands->workload;
+    struct workload *standing = candidate->commands->standing;
+    candidate->commands->workload = candidate->commands->standing = NULL;
     destroy(workload);
     destroy(standing);
 }

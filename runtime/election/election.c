@@ -352,7 +352,7 @@ static int64_t next_instant(const struct election *election)
 }
 
 int election_init(struct election *election, const struct election_config *config,
-                  struct crown_error *err)
+                  uint32_t *restarted, struct crown_error *err)
 {
     struct election_schedule schedule;
     if (config->restart_max > ELECTION_MAX_RESTARTS)
@@ -369,6 +369,7 @@ int election_init(struct election *election, const struct election_config *confi
     election->armed_ns = TIME_NEVER;
     election->next_claim_ns = TIME_NEVER;
     election->child.start_at_ns = TIME_NEVER;
+    election->child.restarted = restarted;
     election->refresh_at_ns = election->stop_at_ns = election->kill_at_ns = TIME_NEVER;
     election->deadline_ns = election->lost_until_ns = TIME_NEVER;
     random_seed(&election->random, config->seed);

@@ -160,7 +160,7 @@ enum election_restart {
     ELECTION_RESTART_FINISH,    /* the election ends with its child (crown-lua run) */
 };
 
-#define ELECTION_MAX_RESTARTS 16 /* bound of restart.max: the instants are kept in the struct */
+#define ELECTION_MAX_RESTARTS 16 /* bound of restart.max: the instants are kept */
 
 struct election_config {
     struct election_timing timing; /* validated by timing_check, see timing.h */
@@ -265,10 +265,12 @@ struct election_view {
 /**
  * Makes an election in phase INIT.
  * @param config outlives the election, or what election_share gives it instead.
+ * @param restarted room for ELECTION_MAX_RESTARTS, which outlives the election; may be NULL where
+ * there is no child: none is restarted then.
  * @return 0, or -1 with ERROR_USAGE where the timing could overlap (the message shows the sum).
  */
 int election_init(struct election *election, const struct election_config *config,
-                  struct crown_error *err);
+                  uint32_t *restarted, struct crown_error *err);
 
 /** Gives an election another copy of its configuration. `claim_delay_ns` and `seed` may be others
  * there: they are read in election_init alone, so that elections that differ in these can share. */

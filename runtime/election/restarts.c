@@ -36,7 +36,7 @@ void child_end(struct step *step)
 }
 
 /* Of about 67 ms, of which 32 bits last for nine years: what is counted is restarts within seconds
- * or more, and ten thousand elections have room for sixteen each. */
+ * or more. */
 static uint32_t ticks(int64_t ns)
 {
     return (uint32_t)(ns >> 26);
@@ -47,14 +47,15 @@ static bool restart_allowed(struct step *step)
 {
     struct election *election = step->election;
     uint32_t now = ticks(step->now), within = ticks(election->config->restart_within_ns);
+    uint32_t *restarted = election->child.restarted;
     unsigned kept = 0;
     for (unsigned i = 0; i < election->child.restarts; i++)
-        if (now - election->child.restarted[i] <= within)
-            election->child.restarted[kept++] = election->child.restarted[i];
-    election->child.restarts = kept;
-    if (kept >= election->config->restart_max || kept >= ELECTION_MAX_RESTARTS)
+        if (now - restarted[i] <= within)
+            restarted[kept++] = restarted[i];
+    election->child.restarts = (uint8_t)kept;
+    if (restarted == NULL || kept >= election->config->restart_max || kept >= ELECTION_MAX_RESTARTS)
         return false;
-    election->child.restarted[election->child.restarts++] = now;
+    restarted[election->child.restarts++] = now;
     return true;
 }
 

@@ -43,30 +43,35 @@ struct election {
     int64_t claim_delay_ns;
     struct random random;
     int64_t armed_ns; /* what the last ARM_TIMER said */
-    enum election_phase phase;
-    enum election_reason last_reason;
-    unsigned messages; /* that wait for handle_info */
-    uint8_t bars;      /* see election_view */
-    bool stop;         /* the user's stop: nothing but FINISHED follows */
-    bool left;         /* an abdicate call has been told so */
+    enum election_phase phase : 8;
+    enum election_reason last_reason : 8;
+    uint8_t bars; /* see election_view */
+    bool stop;    /* the user's stop: nothing but FINISHED follows */
+    bool left;    /* an abdicate call has been told so */
 
     /* Following. */
-    bool watching; /* the next claim is due because a lease we know of ends */
-    bool led;      /* somebody was said to lead since our last term */
+    bool watching;     /* the next claim is due because a lease we know of ends */
+    bool led;          /* somebody was said to lead since our last term */
+    unsigned messages; /* that wait for handle_info */
     int64_t next_claim_ns;
     int64_t retry_after_ns;      /* the backoff after an unknown claim; 0: none yet */
     int64_t claim_not_before_ns; /* nor a message: the store forgot, or we have let go */
 
     struct {
-        enum election_call kind;
+        enum election_call kind : 8;
         uint32_t attempt; /* of the last call; never reused */
         int64_t sent_ns;
         int64_t until_ns;
     } call;
 
     /* The lease that is held. Instants are absolute. */
-    enum election_hold hold;
-    enum election_stage stage;
+    enum election_hold hold : 8;
+    enum election_stage stage : 8;
+    enum election_reason reason : 8; /* why the term ends */
+    bool term_gone;                  /* TERM_GONE has come */
+    bool lost_over;                  /* LOST_DONE has come */
+    int64_t reclaim_ns;              /* after its end, the claim is due then */
+    int64_t lost_until_ns;           /* TIME_NEVER: `lost` does not run, or was told to end */
     uint64_t epoch, terms;
     uint64_t highest_epoch;              /* that the store has told of; lower after it forgot */
     int64_t refresh_ns, stop_timeout_ns; /* as the last grant laid them out */
@@ -74,22 +79,15 @@ struct election {
     int64_t uncertain_ns; /* the backoff after an unknown refresh; 0: none */
     int64_t cool_until_ns;
 
-    /* The term's end. */
-    enum election_reason reason;
-    bool term_gone;        /* TERM_GONE has come */
-    bool lost_over;        /* LOST_DONE has come */
-    int64_t reclaim_ns;    /* the claim after it is due then */
-    int64_t lost_until_ns; /* TIME_NEVER: `lost` does not run, or was told to end */
-
     /* The child: the leader's or the follower's, one at a time. */
     struct {
         int64_t start_at_ns; /* TIME_NEVER: no start is due */
-        enum election_role role;
+        enum election_role role : 8;
         bool running; /* from START_CHILD to CHILD_GONE */
         bool stopping;
-        bool waits;        /* the follower's: for the first answer, which may make a leader */
-        unsigned restarts; /* how many of the instants below count */
-        uint32_t restarted[ELECTION_MAX_RESTARTS]; /* in ticks: restarts.c */
+        bool waits;          /* the follower's: for the first answer, which may make a leader */
+        uint8_t restarts;    /* how many of the instants below count */
+        uint32_t *restarted; /* its owner's; in ticks: restarts.c */
     } child;
 };
 

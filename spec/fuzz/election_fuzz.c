@@ -123,10 +123,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct input input = {bytes, size};
     struct election election;
+    uint32_t restarted[ELECTION_MAX_RESTARTS];
     struct election_actions actions;
     struct election_config config = take_config(&input);
     int64_t now = 100 * NS_PER_S;
-    if (election_init(&election, &config, NULL) < 0)
+    if (election_init(&election, &config, restarted, NULL) < 0)
         return 0;
     bool owing = take(&input, 1) % 2 != 0;
     struct election_event first = {

@@ -65,6 +65,7 @@ struct exec {
 
 struct candidate {
     struct election core;
+    uint32_t restarted[ELECTION_MAX_RESTARTS]; /* the core's */
     bool up, paused, finished;
     bool stopped; /* told to stop, so that it may finish */
     unsigned incarnation;

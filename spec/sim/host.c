@@ -184,7 +184,7 @@ void host_start_runtime(struct world *world, unsigned who)
     }
     struct election_config config = world->config;
     config.seed = random_next(&world->random);
-    if (election_init(&candidate->core, &config, &err) < 0)
+    if (election_init(&candidate->core, &config, candidate->restarted, &err) < 0)
         abort();
     election_share(&candidate->core, &world->config);
     candidate->up = true;

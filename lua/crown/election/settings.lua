@@ -9,7 +9,7 @@ local settings = {
   named = given ~= nil,      -- whether somebody has named it
   ttl = nil,        -- of oracles that name none
   checking = false, -- `crown-lua check`: declare, but campaign for nothing
-  known = setmetatable({}, { __mode = "v" }), -- elections, by settings.key; those that have ended go
+  ignored = setmetatable({}, { __mode = "v" }), -- elections whose oracle ignores them, by settings.key
   declared = {},    -- every election, in order, while checking
 }
 

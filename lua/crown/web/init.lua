@@ -11,7 +11,6 @@ local json = require "crown.text.json"
 local kept = require "crown.web.kept"
 local metrics = require "crown.web.metrics"
 local page = require "crown.web.page"
-local settings = require "crown.election.settings"
 local usage = require "crown.check.usage"
 
 local web = {}
@@ -104,7 +103,7 @@ end
 
 -- Why this candidate could not lead now, if it were its turn; or nothing.
 local function hindrance(one)
-  local known = settings.known[settings.key(one.name)] or settings.known[settings.key(one.name, one.node)]
+  local known = elections.declared(one.name) or elections.declared(one.name, one.node)
   if one.away and one.away > (known and known.common.ttl or TTL_UNKNOWN) then
     return ("'%s': its store has %s for %.0f s: %s\n"):format(one.name,
       one.answers and "answered with a failure" or "given no answer", one.away,

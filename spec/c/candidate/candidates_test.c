@@ -58,7 +58,12 @@ static int add(unsigned number, const char *name, const char *node)
     struct crown_error err = {0};
     if (name != NULL)
         some[number].name = name;
-    some[number].own_node = (char *)node;
+    static char keys[sizeof(some) / sizeof(*some)][64];
+    some[number].key = NULL;
+    if (node != NULL) {
+        some[number].key = keys[number];
+        (void)snprintf(keys[number], sizeof(keys[number]), "%s\n%s", some[number].name, node);
+    }
     return candidates_add(candidates, &some[number], &err);
 }
 

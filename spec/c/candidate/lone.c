@@ -41,6 +41,8 @@ int lone_open(void **state)
         return -1;
     children_init(&lone.children, lone.env.loop, link);
     lone.env.children = &lone.children;
+    lone.commands.options[ELECTION_ROLE_LEADER] = &lone.options;
+    lone.commands.options[ELECTION_ROLE_FOLLOWER] = &lone.options;
     lone.candidate = (struct candidate){
         .env = &lone.env,
         .name = "lone",
@@ -48,7 +50,7 @@ int lone_open(void **state)
         .finished = true, /* the core hears nothing */
         .scope = scope_new(NULL, NULL),
         .leader_epoch = 6,
-        .child_options = {&lone.options, &lone.options},
+        .commands = &lone.commands,
     };
     return lone.candidate.scope != NULL ? term_init(&lone.candidate) : -1;
 }

@@ -22,9 +22,10 @@ struct lone {
     struct candidate_env env;
     struct children children;
     struct child_options options; /* of the leader's and the follower's command */
-    int supervisor;               /* the test's end of the line */
-    int keeper;                   /* the test's end of the command's; -1: none was started */
-    struct child_spec spec;       /* the last command that was started */
+    struct commands commands;
+    int supervisor;         /* the test's end of the line */
+    int keeper;             /* the test's end of the command's; -1: none was started */
+    struct child_spec spec; /* the last command that was started */
 };
 
 extern struct lone lone;

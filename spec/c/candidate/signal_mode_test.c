@@ -142,7 +142,7 @@ static void without_its_epoch_it_is_not_told(void **state)
                "shown finishing, 0 lead", "asks abdicate false",
                "info  leadership.abdicated phase=following epoch=7", "shown following, 0 lead",
                "supervisor hears prepare");
-    assert_null(whole.candidate->workload);
+    assert_null(whole.candidate->commands->workload);
 }
 
 static void one_that_has_no_handler_is_not_told(void **state)

@@ -4,6 +4,7 @@
 #include "lone.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/shared.h"
@@ -28,10 +29,10 @@ static int open_lone(void **state)
         return -1;
     loop_set_virtual(lone.env.loop, true);
     begun_ns = loop_now(lone.env.loop);
-    lone.candidate.config = config_of(TTL_NS);
-    lone.candidate.failing_since_ns = lone.candidate.answered_ns = TIME_NEVER;
+    lone.candidate.answered_ns = TIME_NEVER;
     lone.candidate.leader_expires_ns = TIME_NEVER;
-    lone.candidate.election = (struct election){.phase = ELECTION_FOLLOWING,
+    lone.candidate.election = (struct election){.config = config_of(TTL_NS),
+                                                .phase = ELECTION_FOLLOWING,
                                                 .epoch = 7,
                                                 .stage = ELECTION_STAGE_ACTING,
                                                 .deadline_ns = begun_ns + TTL_NS};
@@ -51,6 +52,14 @@ static struct candidate_status shown(void)
     struct candidate_status status;
     candidate_status(&lone.candidate, &status);
     return status;
+}
+
+/* The store, since the test began. */
+static void fall_silent(void)
+{
+    lone.candidate.outage = calloc(1, sizeof(*lone.candidate.outage));
+    assert_non_null(lone.candidate.outage);
+    lone.candidate.outage->since_ns = begun_ns;
 }
 
 static void be(enum election_phase phase)
@@ -101,7 +110,7 @@ static void a_leader_shows_itself_also_while_it_cools_down(void **state)
     be(ELECTION_STEPPING);
     assert_string_equal(shown().leader, "other");
     be(ELECTION_LEADING);
-    lone.candidate.own_node = (char *)"own";
+    lone.candidate.key = (char *)"lone\nown";
     assert_string_equal(shown().leader, "own");
     assert_string_equal(candidate_node(&lone.candidate), "own");
 }
@@ -123,7 +132,7 @@ static void a_leader_is_not_known_any_more_when_the_store_is_silent_for_long(voi
     leader_remember(&lone.candidate, "other", 9, 5 * NS_PER_S);
     pass(5 * NS_PER_S);
     assert_string_equal(shown().leader, "other"); /* the store answers */
-    lone.candidate.failing_since_ns = begun_ns;
+    fall_silent();
     assert_null(shown().leader);
     assert_int_equal(shown().expires_at_ns, TIME_NEVER);
     assert_int_equal(shown().leader_epoch, 9);
@@ -135,7 +144,7 @@ static void a_lease_of_which_the_store_tells_no_end_lasts_a_ttl_from_its_answer(
 {
     (void)state;
     leader_remember(&lone.candidate, "other", 9, -1);
-    lone.candidate.failing_since_ns = begun_ns;
+    fall_silent();
     pass(100 * NS_PER_S);
     assert_string_equal(shown().leader, "other"); /* it has never answered */
     lone.candidate.answered_ns = loop_now(lone.env.loop);
@@ -143,7 +152,7 @@ static void a_lease_of_which_the_store_tells_no_end_lasts_a_ttl_from_its_answer(
     assert_string_equal(shown().leader, "other");
     pass(1);
     assert_null(shown().leader);
-    lone.candidate.config = config_of(0);
+    lone.candidate.election.config = config_of(0);
     assert_string_equal(shown().leader, "other");
     pass(18 * NS_PER_S - 1);
     assert_string_equal(shown().leader, "other");
@@ -159,7 +168,7 @@ static void a_command_is_shown_with_its_role(void **state)
     struct workload workload = {.role = ELECTION_ROLE_LEADER, .child.pid = 42};
     assert_int_equal(shown().child_pid, 0);
     assert_false(shown().child_lives_on || shown().child_unfenced || shown().child_is_leader);
-    lone.candidate.workload = &workload;
+    lone.commands.workload = &workload;
     assert_int_equal(shown().child_pid, 42);
     assert_true(shown().child_is_leader);
     assert_false(shown().child_lives_on || shown().child_unfenced);
@@ -167,12 +176,12 @@ static void a_command_is_shown_with_its_role(void **state)
     assert_true(shown().child_unfenced);
     workload.role = ELECTION_ROLE_FOLLOWER;
     assert_false(shown().child_is_leader);
-    lone.candidate.workload = NULL;
-    lone.candidate.standing = &workload;
+    lone.commands.workload = NULL;
+    lone.commands.standing = &workload;
     assert_int_equal(shown().child_pid, 42);
     assert_true(shown().child_lives_on);
     assert_false(shown().child_is_leader);
-    lone.candidate.standing = NULL;
+    lone.commands.standing = NULL;
 }
 
 static void a_term_remains_until_its_deadline(void **state)

@@ -384,8 +384,9 @@ unsigned whole_calls(const char *function)
 
 void whole_keeper_says(enum wire_type type, struct wire_message message)
 {
+    const struct commands *commands = whole.candidate->commands;
     const struct workload *workload =
-        whole.candidate->workload != NULL ? whole.candidate->workload : whole.candidate->standing;
+        commands->workload != NULL ? commands->workload : commands->standing;
     assert_non_null(workload);
     message.type = type;
     assert_int_equal(wire_send(whole.keeper, &message, NULL, 0, NULL), 0);

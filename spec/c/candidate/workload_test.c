@@ -175,7 +175,7 @@ static void a_fence_stands_when_the_lease_is_lost(void **state)
     assert_true(message.stop_at_ns == TIME_NEVER);
     assert_true(message.kill_at_ns == now_ns + 200 * NS_PER_S);
     assert_true(message.deadline_ns == now_ns + 300 * NS_PER_S);
-    assert_non_null(lone.candidate.standing);
+    assert_non_null(lone.commands.standing);
 }
 
 static void a_fence_comes_down_before_the_lease_is_released(void **state)
@@ -186,7 +186,7 @@ static void a_fence_comes_down_before_the_lease_is_released(void **state)
     assert_int_equal(message.type, WIRE_SET_DEADLINE);
     assert_true(message.kill_at_ns == now_ns + 5 * NS_PER_S);
     assert_true(message.deadline_ns == now_ns + 5 * NS_PER_S);
-    assert_null(lone.candidate.standing);
+    assert_null(lone.commands.standing);
 }
 
 static void handle(int signal)
@@ -210,7 +210,7 @@ static void won_does_not_come_right_after_lost(void **state)
     lone.options.signalled = true;
     loop_set_virtual(lone.env.loop, true);
     start(ELECTION_ROLE_LEADER);
-    lone.candidate.workload->child.pid = getpid();
+    lone.commands.workload->child.pid = getpid();
     workload_stop(&lone.candidate, now_ns + NS_PER_S);
     assert_told(SIGUSR2);
     assert_int_equal(lone_hear().type, WIRE_SET_DEADLINE);
@@ -231,13 +231,13 @@ static void a_command_that_cannot_start_takes_none_along_that_lives_on(void **st
     const struct election_action follow = {.role = ELECTION_ROLE_FOLLOWER};
     leave(ELECTION_HOLD_NO);
     assert_int_equal(lone_hear().type, WIRE_SET_DEADLINE);
-    const struct workload *living = lone.candidate.standing;
+    const struct workload *living = lone.commands.standing;
     assert_non_null(living);
     assert_int_equal(close(lone.supervisor), 0); /* nobody starts a keeper any more */
     lone.supervisor = -1;
     workload_start(&lone.candidate, &follow);
-    assert_null(lone.candidate.workload);
-    assert_ptr_equal(lone.candidate.standing, living);
+    assert_null(lone.commands.workload);
+    assert_ptr_equal(lone.commands.standing, living);
     /* Its keeper still has its line, and is told nothing. */
     assert_int_equal(wire_receive(lone.keeper, &message, NULL, NULL, NULL), 0);
 }

@@ -22,7 +22,7 @@ static void allow(enum election_bar bar)
 static void a_candidate_that_is_barred_does_not_claim(void **state)
 {
     (void)state;
-    assert_int_equal(election_init(&story.election, &story.with, NULL), 0);
+    assert_int_equal(election_init(&story.election, &story.with, story.restarted, NULL), 0);
     bar(ELECTION_BAR_NEVER);
     story_feed_type(ELECTION_EVENT_START);
     assert_null(story_find(ELECTION_ACTION_CALL_CLAIM));
@@ -107,7 +107,7 @@ static void the_followers_child_does_not_wait_for_a_claim(void **state)
 {
     (void)state;
     story.with.has_follower_child = true;
-    assert_int_equal(election_init(&story.election, &story.with, NULL), 0);
+    assert_int_equal(election_init(&story.election, &story.with, story.restarted, NULL), 0);
     bar(ELECTION_BAR_UNHEALTHY);
     story_feed_type(ELECTION_EVENT_START);
     const struct election_action *begun = story_find(ELECTION_ACTION_START_CHILD);

@@ -80,7 +80,7 @@ static void a_message_hastens_no_claim_after_an_owed_lost(void **state)
     struct crown_error err;
     story.with.claim_delay_ns = 5 * NS_PER_S;
     story.now = 100 * NS_PER_S;
-    assert_int_equal(election_init(&story.election, &story.with, &err), 0);
+    assert_int_equal(election_init(&story.election, &story.with, story.restarted, &err), 0);
     story_feed_type(ELECTION_EVENT_START_OWING);
     story_feed_type(ELECTION_EVENT_LOST_DONE);
     story_feed_type(ELECTION_EVENT_MESSAGE);

@@ -219,7 +219,7 @@ static void a_followers_child_that_fails_is_tried_again_later(void **state)
 static int init_with_lease(int64_t lease_ns, struct crown_error *err)
 {
     story.with.timing.lease_ns = lease_ns;
-    return election_init(&story.election, &story.with, err);
+    return election_init(&story.election, &story.with, story.restarted, err);
 }
 
 static void a_lease_that_leaves_no_room_is_refused_at_once(void **state)
@@ -242,9 +242,9 @@ static void only_so_many_restarts_can_be_counted(void **state)
     struct crown_error err;
     (void)state;
     story.with.restart_max = ELECTION_MAX_RESTARTS;
-    assert_int_equal(election_init(&story.election, &story.with, &err), 0);
+    assert_int_equal(election_init(&story.election, &story.with, story.restarted, &err), 0);
     story.with.restart_max++;
-    assert_int_equal(election_init(&story.election, &story.with, &err), -1);
+    assert_int_equal(election_init(&story.election, &story.with, story.restarted, &err), -1);
     assert_int_equal(err.code, ERROR_USAGE);
 }
 
@@ -253,7 +253,7 @@ static void a_new_election_shows_nothing(void **state)
 {
     (void)state;
     memset(&story.election, 0xff, sizeof(story.election));
-    assert_int_equal(election_init(&story.election, &story.with, NULL), 0);
+    assert_int_equal(election_init(&story.election, &story.with, story.restarted, NULL), 0);
     const struct election_view view = election_look(&story.election);
     assert_int_equal(view.phase, ELECTION_INIT);
     assert_false(view.acting || view.ending);

@@ -315,6 +315,7 @@ static bool print_schedule(FILE *out, const struct election_config *config, char
 struct scenario {
     struct election_config config;
     struct election candidates[CANDIDATES];
+    uint32_t restarted[CANDIDATES][ELECTION_MAX_RESTARTS];
     bool made[CANDIDATES];
     int64_t now_ns;
     FILE *out;
@@ -392,7 +393,8 @@ static bool read_type(struct election_event *event, const char *word)
 static struct election *candidate(struct scenario *scenario, unsigned which)
 {
     struct election *election = &scenario->candidates[which];
-    if (!scenario->made[which] && election_init(election, &scenario->config, NULL) < 0)
+    if (!scenario->made[which] &&
+        election_init(election, &scenario->config, scenario->restarted[which], NULL) < 0)
         return NULL;
     scenario->made[which] = true;
     return election;

@@ -43,7 +43,7 @@ void story_begin(void)
 {
     struct crown_error err;
     story.now = 100 * NS_PER_S;
-    assert_int_equal(election_init(&story.election, &story.with, &err), 0);
+    assert_int_equal(election_init(&story.election, &story.with, story.restarted, &err), 0);
     story_feed_type(ELECTION_EVENT_START);
 }
 

@@ -10,6 +10,7 @@
 struct story {
     struct election_config with;
     struct election election;
+    uint32_t restarted[ELECTION_MAX_RESTARTS];
     struct election_actions actions;
     int64_t now;
 };

@@ -14,6 +14,7 @@
 static void bring_to(struct election *election, enum election_phase phase)
 {
     static struct election_config with;
+    static uint32_t restarted[ELECTION_MAX_RESTARTS];
     struct election_actions actions;
     struct crown_error err;
     struct election_event event = {.type = ELECTION_EVENT_START, .at_ns = NS_PER_S};
@@ -22,7 +23,7 @@ static void bring_to(struct election *election, enum election_phase phase)
     with.restart_max = 3;
     with.claim_delay_ns = phase == ELECTION_INIT ? NS_PER_S : 0;
     with.cool_down_ns = phase == ELECTION_COOLING ? NS_PER_S : 0;
-    assert_int_equal(election_init(election, &with, &err), 0);
+    assert_int_equal(election_init(election, &with, restarted, &err), 0);
     election_step(election, &event, &actions);
     if (phase == ELECTION_INIT || phase == ELECTION_FOLLOWING)
         return;

@@ -61,7 +61,7 @@ static const char *start(struct model *model, unsigned who, FILE *out)
     struct half *half = &model->halves[who];
     static struct election_config with; /* the same for all */
     with = config();
-    if (election_init(&half->core, &with, NULL) < 0)
+    if (election_init(&half->core, &with, NULL, NULL) < 0)
         abort();
     watch_begin(&half->watch);
     half->up = true;
