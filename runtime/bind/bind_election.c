@@ -374,24 +374,15 @@ static const luaL_Reg methods[] = {
 };
 
 static const luaL_Reg functions[] = {
-    {"new", election_new},
-    {"on_event", election_on_event},
-    {"want", election_want},
-    {"emit", election_emit},
-    {"explain", election_explain},
-    {"keep_history", election_keep_history},
-    {"events", election_events},
-    {"all", status_all},
-    {"find", status_find},
-    {"glance", status_glance},
-    {"count", status_count},
-    {"abdicate", election_abdicate_by_name},
-    {"declared", election_declared},
-    {"counts", election_counts},
-    {"latency", status_latency},
-    {"changed", status_changed},
-    {"stamp", status_stamp},
-    {NULL, NULL},
+    {"new", election_new},           {"on_event", election_on_event},
+    {"want", election_want},         {"emit", election_emit},
+    {"explain", election_explain},   {"keep_history", election_keep_history},
+    {"events", election_events},     {"all", status_all},
+    {"find", status_find},           {"glance", status_glance},
+    {"count", status_count},         {"abdicate", election_abdicate_by_name},
+    {"declared", election_declared}, {"counts", election_counts},
+    {"latency", status_latency},     {"changed", status_changed},
+    {"stamp", status_stamp},         {NULL, NULL},
 };
 
 int bind_open_election(lua_State *L)

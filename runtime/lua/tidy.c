@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/container.h"
+#include "lua/slabs.h"
 #include "lua/vm_state.h"
 
 #define MANY 1024 /* tasks at once: what they need is not kept for the next ones */
@@ -58,6 +59,8 @@ static void collect(struct loop_job *job)
     }
     burst_is_over(vm);
     tidy->left_kb = heap_kb(vm);
+    if (vm->slabs != NULL)
+        slabs_trim(vm->slabs);
     (void)malloc_trim(0); /* whether there was anything to give back does not matter */
 }
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "lua/guard.h"
 #include "lua/modules.h"
+#include "lua/slabs.h"
 #include "lua/task.h"
 #include "lua/vm_state.h"
 
@@ -53,6 +54,18 @@ static int open_world(lua_State *L)
     return 0;
 }
 
+/* Where addresses have to be low, as in a LuaJIT without GC64, it takes no memory of others. */
+static lua_State *new_state(struct lua_vm *vm)
+{
+    vm->slabs = slabs_new();
+    lua_State *L = vm->slabs != NULL ? lua_newstate(slabs_allocate, vm->slabs) : NULL;
+    if (L != NULL)
+        return L;
+    slabs_free(vm->slabs);
+    vm->slabs = NULL;
+    return luaL_newstate();
+}
+
 static const struct scope_owner finalizers = {.owns_processes = true};
 
 struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, void *owner,
@@ -60,7 +73,7 @@ struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, v
 {
     struct lua_vm *vm = calloc(1, sizeof(*vm));
     if (vm != NULL) {
-        vm->L = luaL_newstate();
+        vm->L = new_state(vm);
         vm->scope = scope_new(NULL, NULL);
         vm->closed = scope_new(&finalizers, NULL);
     }
@@ -68,6 +81,7 @@ struct lua_vm *lua_vm_new(struct loop *loop, const struct lua_module *modules, v
         if (vm != NULL && vm->L != NULL)
             lua_close(vm->L);
         if (vm != NULL) {
+            slabs_free(vm->slabs);
             scope_free(vm->scope);
             scope_free(vm->closed);
         }
@@ -105,6 +119,7 @@ void lua_vm_free(struct lua_vm *vm)
     vm->closing = true;
     lua_close(vm->L); /* runs finalizers */
     task_close(vm);
+    slabs_free(vm->slabs);
     scope_free(vm->scope);
     scope_free(vm->closed);
     free(vm);

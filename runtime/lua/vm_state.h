@@ -20,6 +20,7 @@ struct lua_thread {
 
 struct lua_vm {
     lua_State *L;
+    struct slabs *slabs; /* NULL: this LuaJIT takes its memory from nobody */
     struct loop *loop;
     void *owner;
     struct list tasks;    /* all of them */
