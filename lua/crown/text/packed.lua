@@ -3,7 +3,8 @@
 -- beforehand may be added to any of them, and makes that one larger.
 -- @internal crown.text.packed
 
-local new = require "table.new"
+local is_there, new = pcall(require, "table.new")
+if not is_there then new = function() return {} end end -- another Lua, which only needs more memory
 
 local packed = {}
 
