@@ -338,7 +338,7 @@ static bool is_calling(const struct candidate *candidate)
 /* What was answered before tells more than silence: it stays the cause. */
 static void report_late(struct candidate *candidate)
 {
-    if (candidate->failure != NULL)
+    if (candidate->outage != NULL)
         return;
     char message[ERROR_TEXT];
     (void)snprintf(message, sizeof(message), "%s%sno answer in the time allowed",
