@@ -12,13 +12,27 @@ C_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/c/*/*_test.c))
 $(C_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/spec/support/test_filter.o $(BUILD)/spec/support/slept.o $(BUILD)/spec/support/notes.o $(BUILD)/embedded.o $$(call test_objects,$$*)
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-# A keeper alone, whose kernel is the test: these calls are led to it.
-KEEPER_CALLS := poll _exit getppid getpgrp setsid setpgid isatty tcgetpgrp tcsetpgrp kill shutdown prctl open waitid \
-  timerfd_create timerfd_settime clock_boottime_ns signals_open signals_add_interrupt title_set fds_close_except \
-  realtime_enter_again realtime_wait deadman_open deadman_set rounds_kill_once rounds_kill_all warden_start wire_send
+# A keeper alone, or a warden, whose kernel is the test: these calls are led to it.
+PROCESS_CALLS := poll _exit getppid setsid setpgid kill prctl signals_open title_set fds_close_except realtime_enter_again \
+  deadman_open deadman_set rounds_kill_all wire_send
+KEEPER_CALLS := $(PROCESS_CALLS) getpgrp isatty tcgetpgrp tcsetpgrp shutdown open waitid timerfd_create timerfd_settime \
+  clock_boottime_ns signals_add_interrupt realtime_wait rounds_kill_once warden_start
 KEEPER_TESTS := $(filter $(BUILD)/spec/c/process/keeper_%,$(C_TESTS))
 $(KEEPER_TESTS): ALL_LDFLAGS += $(KEEPER_CALLS:%=-Wl,--wrap=%)
-$(KEEPER_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_keeper whole_kernel apart)
+$(KEEPER_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_keeper whole_kernel whole_process apart)
+WARDEN_CALLS := $(PROCESS_CALLS) getpid geteuid getegid wire_pair plain_fork pidns_enter spawn_child realtime_reap pidfd_open \
+  process_is_dead process_status child_spec_release stack_release log_warn
+WARDEN_TESTS := $(filter $(BUILD)/spec/c/process/warden_%,$(C_TESTS))
+$(WARDEN_TESTS): ALL_LDFLAGS += $(WARDEN_CALLS:%=-Wl,--wrap=%)
+$(WARDEN_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_warden whole_process apart)
+
+# What becomes a child, in the same way.
+SPAWN_CALLS := mmap munmap clone _exit execvp realtime_wait getpid getppid prctl sigaction syscall sigprocmask open dup2 \
+  getrlimit fcntl fds_close_at_exec realtime_leave setpgid getpgrp getpgid isatty tcgetpgrp tcsetpgrp setgroups setresgid \
+  setresuid chdir
+SPAWN_TEST := $(BUILD)/spec/c/process/spawn_test
+$(SPAWN_TEST): ALL_LDFLAGS += $(SPAWN_CALLS:%=-Wl,--wrap=%)
+$(SPAWN_TEST): $(BUILD)/spec/support/whole_spawn.o
 
 # A supervisor alone, in the same way.
 SUPERVISOR_CALLS := poll kill getpid prctl clock_monotonic_ns signals_open_supervisor realtime_enter realtime_lock_memory \

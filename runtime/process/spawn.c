@@ -62,6 +62,7 @@ static void default_signals(void)
     /* Those two are left ignored by glibc's posix_spawn in what it starts (make, os.execute), and
      * so on down to us. */
     const unsigned long by_default[4] = {0}; /* struct sigaction as the kernel has it: SIG_DFL */
+    /* same (swap): one more has it twice */
     for (int signal = __SIGRTMIN; signal < SIGRTMIN; signal++)
         (void)syscall(SYS_rt_sigaction, signal, by_default, NULL, sizeof(by_default[0]));
     sigset_t none;
@@ -90,6 +91,7 @@ static int hold(int fd, unsigned count)
 {
     struct rlimit limit;
     int first = HOLD_FIRST;
+    /* same (swap): of so many, the first is the same */
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < HOLD_FIRST + count)
         /* same (term number swap): 0 to 2 are taken, so nothing below 3 is given */
         first = limit.rlim_cur > count + 3 ? (int)limit.rlim_cur - (int)count : 3;
@@ -104,7 +106,7 @@ static int set_descriptors(const struct child_spec *spec, const int *fds)
     int held[CHILD_MAX_HOLD];
     for (unsigned i = 0; i < spec->hold_count; i++) {
         held[i] = hold(fds[spec->hold_fd[i]], spec->hold_count);
-        if (held[i] < 0)
+        if (held[i] < 0) /* same (number swap): 0 to 2 are taken */
             return -1;
     }
     fds_close_at_exec();
@@ -118,7 +120,7 @@ static int set_descriptors(const struct child_spec *spec, const int *fds)
 static int take_terminal(pid_t parent)
 {
     if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgid(parent))
-        return 0;
+        return 0; /* same (number): -1 alone means that it failed */
     /* In the background, tcsetpgrp raises SIGTTOU, which must be blocked to be let through:
      * tcsetpgrp(3). */
     sigset_t set;
@@ -131,13 +133,13 @@ static int take_terminal(pid_t parent)
 static int set_ids(const struct child_spec *spec)
 {
     if (!spec->set_ids)
-        return 0;
+        return 0; /* same (number): as above */
     if (setgroups(spec->group_count, spec->groups) < 0 && errno != EPERM)
         return -1;
-    return setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
-                   setresuid(spec->uid, spec->uid, spec->uid) < 0
-               ? -1
-               : 0;
+    if (setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
+        setresuid(spec->uid, spec->uid, spec->uid) < 0)
+        return -1;
+    return 0; /* same (number): as above */
 }
 
 static int become_child(void *argument)
@@ -188,7 +190,7 @@ static void describe(const struct start *start, struct crown_error *err)
 
 static size_t stack_size(char *const *argv)
 {
-    size_t count = 0;
+    size_t count = 0; /* same (number): the first is there */
     while (argv[count] != NULL)
         count++;
     return STACK_LEAST + (count * sizeof(*argv) & ~(size_t)15); /* it has to be aligned so */
@@ -218,7 +220,7 @@ pid_t spawn_child(const struct child_spec *spec, const int *fds, int *error,
 {
     struct start start = {.spec = spec, .fds = fds, .parent = getpid()};
     pid_t pid = fork_on_loan(&start);
-    if (pid < 0) {
+    if (pid < 0) { /* same (number swap): nobody is 0 */
         *error = errno;
         return error_set(err, ERROR_SYSTEM, "run %s: fork: %s", spec->argv[0],
                          error_of_start(*error));

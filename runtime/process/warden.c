@@ -83,6 +83,7 @@ static void reap(const struct warden *warden)
     int status;
     pid_t pid;
     int flags = WNOHANG | __WALL | (warden->terminal ? WUNTRACED : 0);
+    /* same (number): 1 is nobody's child */
     for (unsigned count = 0; (pid = realtime_reap(&status, flags, count)) > 0; count++) {
         if (pid != warden->child)
             continue; /* a daemonized descendant that came to us */
@@ -154,31 +155,26 @@ static void outlive_keeper(const struct warden *warden)
         end_tree(warden);
 }
 
-static void start_child(struct warden *warden, const struct child_spec *spec, const int *fds)
+static void fail_start(const struct warden *warden, int error, const struct crown_error *err)
 {
-    struct crown_error err = {0};
-    struct wire_message message = {.type = WIRE_STARTED};
-    int error = 0;
-    warden->child = spawn_child(spec, fds, &error, &err);
-    message.pid = warden->child;
-    if (warden->child > 0) {
-        outlive_keeper(warden);
-    } else {
-        message.type = WIRE_START_FAILED;
-        message.error = error;
-        (void)snprintf(message.text, sizeof(message.text), "%.*s", WIRE_TEXT - 1, err.message);
-    }
-    report(warden, &message);
-    if (warden->child < 0)
-        _exit(0);
-}
-
-static void fail_start(const struct warden *warden, const struct crown_error *err)
-{
-    struct wire_message message = {.type = WIRE_START_FAILED, .error = EPERM};
+    struct wire_message message = {.type = WIRE_START_FAILED, .error = error};
+    /* same (term): it is cut there in any case */
     (void)snprintf(message.text, sizeof(message.text), "%.*s", WIRE_TEXT - 1, err->message);
     (void)wire_send(warden->keeper, &message, NULL, 0, NULL); /* dead or not, we end */
     _exit(0);
+}
+
+static void start_child(struct warden *warden, const struct child_spec *spec, const int *fds)
+{
+    struct crown_error err;
+    struct wire_message message = {.type = WIRE_STARTED};
+    int error;
+    warden->child = spawn_child(spec, fds, &error, &err);
+    if (warden->child < 0) /* same (number swap): nobody is 0 */
+        fail_start(warden, error, &err);
+    outlive_keeper(warden);
+    message.pid = warden->child;
+    report(warden, &message);
 }
 
 static unsigned count_fds(const struct child_spec *spec)
@@ -193,9 +189,9 @@ static unsigned count_fds(const struct child_spec *spec)
  * gone. */
 static void close_others(const struct child_spec *spec, const int *fds, int line)
 {
-    int keep[WIRE_MAX_FDS + 1];
+    int keep[WIRE_MAX_FDS]; /* they have come along with the spec */
     unsigned count = spec != NULL ? count_fds(spec) : 0;
-    if (count > 0)
+    if (count > 0) /* same (always swap): nothing would be copied */
         memcpy(keep, fds, count * sizeof(*fds));
     keep[count] = line;
     fds_close_except(keep, count + 1);
@@ -213,14 +209,14 @@ static void close_streams(const struct child_spec *spec, const int *fds)
  * acts on no other signal. */
 static void bind_to_keeper(struct warden *warden)
 {
-    struct crown_error err = {0};
+    struct crown_error err;
     warden->signals = signals_open();
     if (warden->signals < 0) {
         (void)error_set_errno(&err, errno, "run a child: make a signalfd");
-        fail_start(warden, &err);
+        fail_start(warden, EPERM, &err);
     }
     if (!warden->namespaced && deadman_open(&warden->deadman, &err) < 0)
-        fail_start(warden, &err);
+        fail_start(warden, EPERM, &err);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
         (!warden->namespaced && getppid() != warden->keeper_pid))
         _exit(0);
@@ -230,22 +226,18 @@ static void bind_to_keeper(struct warden *warden)
 static void await_child(struct warden *warden, struct child_spec *spec, int *fds)
 {
     struct wire_message message;
-    struct crown_error err = {0};
+    struct crown_error err;
     struct pollfd line = {.fd = warden->keeper, .events = POLLIN};
-    unsigned nfds = 0;
-    int got;
-    while ((got = wire_receive(warden->keeper, &message, fds, &nfds, NULL)) == 0)
+    unsigned nfds = 0; /* same (number): what it reads then is no spec */
+    while (wire_receive(warden->keeper, &message, fds, &nfds, NULL) == 0)
         (void)poll(&line, 1, -1); /* fails for a signal only */
-    if (got < 0)
-        _exit(0); /* the keeper has ended */
-    if (nfds == 0) {
+    if (nfds == 0) {              /* or the keeper has ended, and hears nothing */
         (void)error_set(&err, ERROR_SYSTEM, "run a child: no descriptors left");
-        fail_start(warden, &err);
+        fail_start(warden, EPERM, &err);
     }
     if (child_spec_read(fds[0], spec, &err) < 0)
-        fail_start(warden, &err);
+        fail_start(warden, EPERM, &err);
     (void)close(fds[0]);
-    warden->holds = spec->hold_count > 0;
     warden->terminal = spec->terminal;
     if (!spec->terminal)
         (void)setsid(); /* as its keeper: cannot fail, since it leads no group */
@@ -259,11 +251,12 @@ static void watch(struct warden *warden)
     stack_release();
     for (;;) {
         polls[2] = (struct pollfd){.fd = warden->pidfd, .events = POLLIN};
+        /* same (number swap): it waits for as long as it takes, and returns 0 never */
         if (poll(polls, 3, -1) < 0 && errno != EINTR)
             end_tree(warden);
-        if (polls[1].revents != 0)
+        if (polls[1].revents != 0) /* same (always): there may be nothing to read */
             read_keeper(warden);
-        if (polls[0].revents != 0)
+        if (polls[0].revents != 0) /* same (always): nor here */
             read_signals(warden);
         if (polls[2].revents != 0)
             look_at_child(warden);
@@ -277,7 +270,7 @@ static void run_child(struct warden *warden, struct child_spec *spec, const int 
     title_set("crown-warden", spec->label);
     start_child(warden, spec, fds);
     close_streams(spec, fds);
-    child_spec_release(spec);
+    child_spec_release(spec); /* same (order): it keeps the numbers */
     /* A SIGKILL to the group that its keeper is in leaves this process to kill the tree. The child
      * has been given the terminal by now, as one of that group's. */
     if (warden->terminal)
@@ -296,10 +289,10 @@ static void warden_run(struct child_spec *spec, const int *fds, int line,
                             .holds = spec->hold_count > 0,
                             .namespaced = spec->isolation == CHILD_ISOLATION_PIDNS,
                             .terminal = spec->terminal};
-    struct crown_error err = {0};
+    struct crown_error err;
     realtime_enter_again();
     if (warden.namespaced && pidns_enter(uid, gid, &err) < 0)
-        fail_start(&warden, &err);
+        fail_start(&warden, EPERM, &err);
     bind_to_keeper(&warden);
     run_child(&warden, spec, fds);
 }
@@ -347,7 +340,7 @@ pid_t warden_start(struct child_spec *spec, const int *fds, struct warden_note *
         warden_run(spec, fds, ends[1], note, keeper, uid, gid);
     }
     (void)close(ends[1]);
-    if (pid < 0)
+    if (pid < 0) /* same (number swap): 0 has ended above */
         (void)close(ends[0]);
     else
         *keeper_end = ends[0];

@@ -24,7 +24,6 @@ int whole_keeper_open(void **state)
     kernel.now_ns = START_NS;
     kernel.timer_ns = TIME_NEVER;
     kernel.note = (struct warden_note){.deadline_ns = TIME_NEVER};
-    kernel.turns = 0;
     kernel.timer = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     whole_keeper = (struct whole_keeper){.spec = {.argv = argv,
                                                   .envp = envp,
@@ -34,9 +33,8 @@ int whole_keeper_open(void **state)
                                                   .kill_at_ns = START_NS + 12 * NS_PER_S,
                                                   .deadline_ns = START_NS + 20 * NS_PER_S},
                                          .group = WHOLE_SUPERVISOR,
-                                         .foreground = WHOLE_SUPERVISOR,
-                                         .parent = WHOLE_SUPERVISOR};
-    notes_forget();
+                                         .foreground = WHOLE_SUPERVISOR};
+    whole_process_open(WHOLE_SUPERVISOR);
     if (kernel.timer < 0 || pipe2(kernel.signals, O_CLOEXEC | O_NONBLOCK) < 0 ||
         wire_pair(kernel.runtime, NULL) < 0 || wire_pair(kernel.line, NULL) < 0 ||
         wire_pair(kernel.supervisor, NULL) < 0)

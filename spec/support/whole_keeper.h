@@ -14,11 +14,7 @@
 #include "notes.h"
 #include "process/child_spec.h"
 #include "process/wire.h"
-
-#define WHOLE_SUPERVISOR 100
-#define WHOLE_KEEPER 200
-#define WHOLE_WARDEN 300
-#define WHOLE_CHILD 400
+#include "whole_process.h"
 
 struct whole_keeper {
     struct child_spec spec; /* of the next child; plain, with a lease of 10, 12 and 20 s */
@@ -26,13 +22,10 @@ struct whole_keeper {
     bool terminal;          /* standard input is one */
     pid_t foreground;       /* its group */
     pid_t group;            /* the keeper's */
-    pid_t parent;           /* the keeper's */
     const char *children;   /* the warden's, as /proc shows them; NULL: it cannot be read */
-    pid_t refuses;          /* a process that may not be killed; 0: none */
     bool warden_is_dead;
     bool no_timer, no_warden;    /* the kernel has none */
     bool says_exited_as_it_dies; /* the warden: after the keeper has looked for a word of it */
-    int poll_error;              /* of the next time that it waits */
     bool runtime_has_left;
     int line, block; /* descriptors of the keeper's: to its warden, the child's description, */
     int list,

@@ -7,24 +7,17 @@
 #include "process/warden.h"
 #include "whole_keeper.h"
 
-#define START_NS (1000 * NS_PER_S)
-
 struct whole_kernel {
     struct warden_note note;
     int64_t now_ns, timer_ns;
     int timer, signals[2];                  /* what the keeper polls, and where the test writes */
     int runtime[2], line[2], supervisor[2]; /* the keeper's end, the test's end */
     int given[5];                           /* to the keeper: its line, the spec, what that names */
-    unsigned turns;                         /* since it has waited */
 };
 
 extern struct whole_kernel kernel;
 
 /** The timer goes off, if it is time. */
 void whole_kernel_fire(void);
-
-/** As the program sends: nothing is written down. */
-int __real_wire_send(int fd, const struct wire_message *message, const int *fds, unsigned nfds,
-                     struct crown_error *err);
 
 #endif

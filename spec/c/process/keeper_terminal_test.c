@@ -36,7 +36,7 @@ static void it_hears_of_ctrl_c_in_its_childs_group_and_passes_it_on(void **state
     signal_comes(SIGINT, SI_KERNEL);
     assert_did("sends 2 to supervisor");
     whole_keeper.spec.stop_signal = SIGINT;
-    whole_keeper.parent = 1; /* another one by now, whom it is none of */
+    whole_process.parent = 1; /* another one by now, whom it is none of */
     signal_comes(SIGINT, SI_KERNEL);
     runtime_says((struct wire_message){.type = WIRE_STOP_CHILD, .kill_at_ns = TIME_NEVER});
     assert_did("warden hears signal status=1 signal=15", "warden hears signal status=1 signal=18",

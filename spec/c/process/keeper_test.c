@@ -103,7 +103,7 @@ static void a_keeper_that_cannot_keep_a_deadline_says_so(void **state)
 static void a_keeper_whose_supervisor_has_died_meanwhile_starts_nothing(void **state)
 {
     (void)state;
-    whole_keeper.parent = 1;
+    whole_process.parent = 1;
     whole_keeper_starts();
     assert_did("keeps 2 descriptors", "is on time", "takes orphans in (1)",
                "is told of its parent's death by 18",
@@ -196,7 +196,7 @@ static void a_line_that_has_ended_is_looked_at_no_more(void **state)
 static void what_lives_on_as_another_user_is_told_of_before_the_end(void **state)
 {
     (void)state;
-    whole_keeper.refuses = 77;
+    whole_process.refuses = 77;
     a_child_starts();
     warden_says((struct wire_message){.type = WIRE_EXITED, .pid = WHOLE_CHILD});
     warden_dies();
@@ -351,7 +351,7 @@ static void a_supervisor_that_is_gone_takes_the_tree_along(void **state)
     (void)state;
     a_child_starts();
     signal_comes(SIGNAL_END, SI_USER); /* timeout(1) sends it to all */
-    whole_keeper.parent = 1;
+    whole_process.parent = 1;
     signal_comes(SIGCHLD, CLD_EXITED);
     assert_did_nothing();
     signal_comes(SIGNAL_END, SI_KERNEL);
@@ -364,10 +364,10 @@ static void a_wait_that_is_cut_short_ends_nothing_and_one_that_fails_ends_all(vo
 {
     (void)state;
     a_child_starts();
-    whole_keeper.poll_error = EINTR;
+    whole_process.poll_error = EINTR;
     keeper_wakes();
     assert_did_nothing();
-    whole_keeper.poll_error = ENOMEM;
+    whole_process.poll_error = ENOMEM;
     keeper_wakes();
     assert_did("dies at 20", "kills the tree, warden last", "says no more to the warden",
                "runtime hears killed", "kills the tree to its end, warden last",
