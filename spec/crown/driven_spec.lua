@@ -30,7 +30,7 @@ local function driver_of(changes)
     local results = {}
     for i, one in ipairs(writes) do
       local row = driver.rows[one.name]
-      results[i] = (row and row.version or false) == one.version and (row and row.version or 0) + 1
+      results[i] = one.memory == "m" and (row and row.version or false) == one.version and (row and row.version or 0) + 1
       if results[i] then driver.rows[one.name] = { text = one.text, version = results[i] } end
       local is_told = driver.told and not record.is_reserved(one.name) -- no session here says that it is over
       if results[i] and is_told then crown.spawn(driver.told, one.name) end

@@ -116,6 +116,19 @@ describe("an oracle of one's own", function()
     assert.is_nil(told.stdout:find "was not granted within")
   end)
 
+  it("is told by conformance which of its options is wrong, and not where busted is", function()
+    write_file(dir .. "/my_spec.lua", ([[
+      require("crown.testing").conformance("mine", function()
+        return { module = require "my_store", options = { url = %q, ttl = 0.1 } }
+      end)
+    ]]):format((url:gsub("%?.*", ""))))
+    env.CROWN_LUA = require "support.program"
+    local told = crown.exec({ "sh", "-c", 'exec busted --lua="$CROWN_LUA" --run=default my_spec.lua' },
+      { cwd = dir, env = env, timeout = 60 })
+    assert.matches("init refuses the options that the factory returns: oracle 'my_store': ttl must be at least 0.5\n", told.stdout)
+    assert.is_nil(told.stdout:find "busted/core")
+  end)
+
   it("is asked by check --store without a claim, and led by whom its record says", function()
     local empty = call("check", "--store", "--oracle", url, "run", "job", "true")
     assert.equal(0, empty.code, empty.stderr)
@@ -148,7 +161,7 @@ describe("an oracle of one's own", function()
     leader:destroy()
     local refused = call("info", "--oracle", url)
     assert.equal(2, refused.code)
-    assert.matches("the oracle 'my_store' cannot list elections: it has no function 'list'", refused.stderr)
+    assert.matches("the oracle 'my_store' cannot list elections: its module gives crown.oracle.cas no function 'names'", refused.stderr)
   end)
 
   it("is not said to answer where it cannot be asked", function()

@@ -66,7 +66,7 @@ local function parse(path)
 end
 
 function Page:fill(text)
-  text = text:gsub(":9090", ":" .. self.port)
+  text = text:gsub(":9090", ":" .. self.port):gsub("%f[%d]7799%f[%D]", tostring(self.store_port))
   for name, server in pairs(self.servers) do
     local address = SERVERS[name][3](server):gsub("%%", "%%%%")
     text = text:gsub(SERVERS[name][2]:gsub("%p", "%%%0"), address)
@@ -187,7 +187,7 @@ end
 function Page.play(path)
   local dir = tempdir()
   local self = setmetatable({ dir = dir, bin = dir .. "/bin", exports = {}, terminals = {}, servers = {},
-    opened = 1, port = port.free() }, Page)
+    opened = 1, port = port.free(), store_port = port.free() }, Page)
   assert(os.execute(("mkdir -p '%s' && ln -s '%s' '%s/crown-lua'"):format(self.bin, program, self.bin)) == 0)
   local notes = {}
   local fine, problem = xpcall(function()
@@ -196,7 +196,7 @@ function Page.play(path)
         DO[item.say](self, item.argument)
       elseif item.say then
         notes[item.say] = item.argument or true
-      elseif RUN[item.language] and (not notes["not run"] or item.language == "text") then
+      elseif (RUN[item.language] or notes.file) and (not notes["not run"] or item.language == "text") then
         local played, why = pcall(self.play_block, self, item, notes)
         if not played then error(("%s:%d: %s"):format(path, item.line, tostring(why)), 0) end
       end

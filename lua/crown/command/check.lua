@@ -9,6 +9,7 @@ local failover = require "crown.election.failover"
 local figure = require "crown.check.figure"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
+local laws = require "crown.command.laws"
 local oracle = require "crown.election.contract"
 local output = require "crown.command.output"
 local rules = require "crown.election.rules"
@@ -20,11 +21,13 @@ local usage = require "crown.check.usage"
 
 local check = {
   summary = "load an app and validate it; campaign for nothing",
-  usage = "crown-lua check [OPTIONS] APP.lua [ARG...]\n  crown-lua check [OPTIONS] run [OPTIONS OF run] NAME COMMAND [ARG...]",
+  usage = "crown-lua check [OPTIONS] APP.lua [ARG...]\n  crown-lua check [OPTIONS] run [OPTIONS OF run] NAME COMMAND [ARG...]\n"
+    .. "  crown-lua check [OPTIONS] --laws",
   nested = "run",
   options = {
     { name = "json", help = "for programs" },
     { name = "store", help = "ask the store too: is it there, may this candidate take part" },
+    { name = "laws", help = "try a store of your own, which --oracle names: may it decide who leads" },
   },
   help = [[
 Prints for each election its timing (TTL, refresh, stop_timeout, margin, deadline), the
@@ -33,7 +36,11 @@ refused with the sum shown. With `run` it checks what would follow `crown-lua`.
 
 --store connects to the store, as a candidate would, and shows its settings and what this
 candidate lacks to take part; it claims nothing and leaves nothing behind. Exit code 2 when
-anything is wrong, 3 when the store gives no answer.]],
+anything is wrong, 3 when the store gives no answer.
+
+--laws is for authors of an oracle on crown.oracle.cas, or of a driver. It needs no app.
+It writes and reads records of its own, tries each law that the store has to keep, and says in
+words which one is broken. It takes some ten seconds, and touches no election.]],
 }
 
 local function indent(text)
@@ -202,8 +209,19 @@ function check.refused(problem)
   return WRONG
 end
 
+--- Of connections that end in a trial of the laws nothing is to be told: they have to.
+-- @tparam table options
+-- @treturn string as --log-filter takes it, or nil
+function check.log_filter(options)
+  return options.laws and "oracle.connected=off,oracle.disconnected=off" or nil
+end
+
 --- The verb.
 function check.run(options, words, argv)
+  if options.laws then
+    if words[1] or options.store then usage.error "check: --laws takes no app, and no --store: it tries the store of --oracle" end
+    return laws.run(options.json)
+  end
   local code = look(options, words, argv)
   if options.json then
     output.write(for_programs(settings.declared))

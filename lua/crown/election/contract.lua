@@ -46,7 +46,7 @@ end
 
 local REQUIRED = { "init", "claim", "refresh" }
 local OPTIONAL = { "abdicate", "handle_info", "list", "evict", "order", "runs", "nodes", "timing", "health", "rights",
-  "warnings" }
+  "warnings", "laws" }
 
 local function check_module(where, name, module)
   if type(module) ~= "table" then
@@ -328,6 +328,7 @@ local function unknown(who, second, third, fourth)
   end
   local code = third == "usage" and third or oracle.is_answer(third) and "store" or nil
   local pause = code == "store" and is_span(fourth, SHORTEST) and fourth or nil
+  if second == "timeout" then second = "the store gave no answer in time" end -- a client says no more
   return "unknown", tostring(second or "no reason given"), code, pause
 end
 

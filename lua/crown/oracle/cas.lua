@@ -169,6 +169,18 @@ local function open(store, there)
   return setmetatable({ store = store, there = there }, Store)
 end
 
+-- For an author alone: no candidate needs the judge.
+local function try_laws(store, opts)
+  local users = store_options.users(opts)
+  return require("crown.laws.judge").try(function(url, timeout)
+    local options = setmetatable({ url = url }, { __index = users })
+    local self, problem = open(store, { name = "laws", node = core.node(), options = options, timeout = timeout,
+      send = function() end })
+    if self and store.names then self.names = function() return store.names(self.there) end end
+    return self, problem
+  end, users.url)
+end
+
 local function new_candidate(store, kinds, opts)
   local checked, options = check_options(store, opts), store_options.users(opts)
   local ttl, delay = store_options.timing(checked, store.ttl)
@@ -251,8 +263,11 @@ function cas.oracle(store)
   function oracle.order(opts, name) return order(store, opts, name) end
   function oracle.runs(opts, name) return marks(store, opts, name) end
   function oracle.health(opts) return health(store, opts) end
+  function oracle.laws(opts) return try_laws(store, opts) end
   if store.names then
     function oracle.list(opts) return list(store, opts) end
+  else
+    oracle.unasked = "its module gives crown.oracle.cas no function 'names'"
   end
   return oracle
 end

@@ -24,6 +24,7 @@ local Followers = require "crown.oracle.followers"
 local majority = require "crown.oracle.majority"
 local Oracle = require "crown.register.oracle"
 local record = require "crown.register.record"
+local schema = require "crown.check.schema"
 local store_options = require "crown.oracle.options"
 local tools = require "crown.register.tools"
 local usage = require "crown.check.usage"
@@ -38,6 +39,28 @@ local ASK_SECONDS = 5 -- for one question of a tool
 local TTL_MOST = 86400
 
 -- --- options
+
+local DRIVER = {
+  word = { type = "string", required = "what messages call the store" },
+  ttl = { type = "number", above = 0, most = TTL_MOST, required = "the default, in seconds" },
+  least = { type = "number", above = 0, most = TTL_MOST },
+  options = { type = "table", required = "the rules of its own options, { url = { type = \"string\" } }" },
+  open = { type = "function", required = "how a store is opened" },
+  schemes = { type = { "table", "boolean" } }, clients = { type = "table" }, check = { type = "function" }, trusts_empty = { type = "boolean" },
+  unasked = { type = "string" }, servers = { type = "function" }, label = { type = "function" },
+}
+
+-- @raise a usage error for what an author has left out, or written otherwise
+local function check_driver(driver)
+  local own = {}
+  for name in pairs(DRIVER) do own[name] = driver[name] end
+  schema.check("crown.oracle.driven", own, DRIVER)
+  for name, rule in pairs(driver.options) do
+    if type(rule) ~= "table" or not rule.type then
+      usage.error("crown.oracle.driven: options.%s: a rule such as { type = \"string\" } expected", tostring(name))
+    end
+  end
+end
 
 local function ttl_rule(driver, other)
   local rule = store_options.short_ttl(other)
@@ -266,10 +289,41 @@ local function ask(self, what, opts, name)
   return of_one[what](there.store, name, how or nil)
 end
 
+-- Tries the laws on stores of their own. A cluster's store is asked for one part at a time.
+local function try_laws_of(driver, checked, opts)
+  return require("crown.laws.judge").try(function(url, timeout)
+    local store, problem = driver.open { word = driver.word, url = url or checked.url, timeout = timeout, node = core.node(),
+      options = setmetatable({ url = url, urls = false }, { __index = checked }), emit = opts.emit }
+    if store and store.part_of then store = Crowd.new(store, record.is_reserved) end
+    return store, problem
+  end, checked.url)
+end
+
+-- Where most of several servers decide, each one has to keep the laws.
+local function try_laws(self, opts)
+  local checked, problem = self:check(opts)
+  if not checked then return nil, problem, "usage" end
+  local urls = self.driver.servers and self.driver.servers(checked)
+  if not urls then return try_laws_of(self.driver, checked, opts) end
+  local all = { left = 0 }
+  for _, url in ipairs(urls) do
+    local results, why, code = try_laws_of(self.driver, setmetatable({ url = url, urls = false }, { __index = checked }), opts)
+    if not results then return nil, why, code end
+    for _, one in ipairs(results) do
+      one.law = ("%s: %s"):format(self.driver.label(url), one.law)
+      all[#all + 1] = one
+    end
+    all.left, all.tag = all.left + results.left, results.tag
+  end
+  return all
+end
+
 --- Makes an oracle's module.
 -- @tparam table driver see above
 -- @treturn table with all functions of an oracle's contract
+-- @raise a usage error for what is missing or wrong in the driver
 function driven.oracle(driver)
+  check_driver(driver)
   local self = setmetatable({ driver = driver, stores = {}, looked_at = {}, kinds = {} }, Driven)
   self.rules = rules_of(driver)
   local oracle = { name = driver.word, unasked = driver.unasked, claim = Oracle.claim, refresh = Oracle.refresh,
@@ -280,6 +334,7 @@ function driven.oracle(driver)
     function oracle.failover(opts) return Oracle.failover(oracle.timing(opts)) end
   end
   if driver.unasked then return oracle end
+  function oracle.laws(opts) return try_laws(self, opts) end
   for _, what in ipairs { "list", "evict", "order", "runs", "nodes", "health", "rights" } do
     oracle[what] = function(opts, name) return ask(self, what, opts, name) end
   end

@@ -26,6 +26,21 @@ local function options_of(suite)
   return opts
 end
 
+-- What breaks the contract is said once, at once, by whatever case comes next too: waiting for it to mend is in vain.
+local function broken(suite, problem)
+  suite.broken = problem
+  error(problem, 0)
+end
+
+-- Options that the oracle refuses are the factory's, and not those of the busted that called it.
+local function init(suite, opts)
+  if suite.broken then error(suite.broken, 0) end
+  local fine, state, problem = pcall(suite.module.init, opts)
+  if fine and state then return state end
+  local why = tostring(not fine and state or problem or "it returned nothing"):gsub("^%S*busted/%S+:%d+: ", "")
+  broken(suite, ("init refuses the options that the factory returns: %s"):format(why))
+end
+
 local function new_candidate(suite, election, node, token)
   serial = serial + 1
   local messages = {}
@@ -37,14 +52,8 @@ local function new_candidate(suite, election, node, token)
   opts.send = function(message) messages[#messages + 1] = message return true end
   opts.emit = function() end
   opts.leading = function() return false end
-  self.state = assert(suite.module.init(opts))
+  self.state = init(suite, opts)
   return self
-end
-
--- What breaks the contract is said once, at once, by whatever case comes next too: waiting for it to mend is in vain.
-local function broken(suite, problem)
-  suite.broken = problem
-  error(problem, 0)
 end
 
 function Candidate:call(fn, ...)
@@ -310,12 +319,22 @@ local function tools(suite, it, assert)
   end
 end
 
+-- What `crown-lua check --laws` tries, where the oracle stands on a store with two verbs.
+local function laws(suite, it, assert)
+  it("keeps the laws of a store that compares and swaps", function()
+    local results, problem = suite.module.laws(options_of(suite))
+    assert(results, problem)
+    for _, one in ipairs(results) do assert(not one.broken, ("%s: %s"):format(one.law, tostring(one.broken))) end
+  end)
+end
+
 local function cases(suite, it, assert)
   claims(suite, it, assert)
   refreshes(suite, it, assert)
   if suite.module.abdicate then releases(suite, it, assert) end
   if suite.expires then expiry(suite, it, assert) end
   tools(suite, it, assert)
+  if suite.module.laws then laws(suite, it, assert) end
 end
 
 --- Describes the suite for busted.
