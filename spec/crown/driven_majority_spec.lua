@@ -41,7 +41,7 @@ local function driver_of()
     local results = {}
     for i, one in ipairs(writes) do
       local row = self.rows[one.name]
-      results[i] = (row and row.version or false) == one.version and (row and row.version or 0) + 1
+      results[i] = one.memory == "m" and (row and row.version or false) == one.version and (row and row.version or 0) + 1
       if results[i] then
         self.rows[one.name] = { text = one.text, version = results[i] }
         crown.spawn(self.told, one.name)
