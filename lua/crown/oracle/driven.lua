@@ -46,7 +46,8 @@ local DRIVER = {
   least = { type = "number", above = 0, most = TTL_MOST },
   options = { type = "table", required = "the rules of its own options, { url = { type = \"string\" } }" },
   open = { type = "function", required = "how a store is opened" },
-  schemes = { type = { "table", "boolean" } }, clients = { type = "table" }, check = { type = "function" }, trusts_empty = { type = "boolean" },
+  schemes = { type = { "table", "boolean" } }, clients = { type = "table" }, check = { type = "function" },
+  trusts_empty = { type = "boolean" },
   unasked = { type = "string" }, servers = { type = "function" }, label = { type = "function" },
 }
 
