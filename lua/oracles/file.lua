@@ -8,7 +8,7 @@ local disk = require "crown.core.disk"
 local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
 local files = require "crown.core.files"
-local full_disk = require "crown.oracle.full_disk"
+local full_disk = require "crown.text.full_disk"
 local json = require "crown.text.json"
 local Lanes = require "crown.link.lanes"
 local LeaderMark = require "crown.oracle.leader_mark"
@@ -66,7 +66,7 @@ function File.init(opts)
   local dir = lock_directory(opts)
   local fit, problem = true, nil
   if there_is(dir) or not opts.checking then fit, problem = lockfile.directory(dir) end -- makes it
-  if not fit then return nil, full_disk(dir, problem) end
+  if not fit then return nil, full_disk.of_locks(dir, problem) end
   local name = checked.lock or opts.crown_name
   return setmetatable({ dir = dir, lock_name = name, base = dir .. "/" .. name, node = opts.node, token = opts.token,
     name = opts.crown_name, send = opts.send, emit = opts.emit, old = {}, highest = 0, changing = 0,
@@ -78,7 +78,7 @@ local lanes = {} -- by directory: a disk that hangs keeps its own threads
 local function on_disk(self, changes)
   lanes[self.dir] = lanes[self.dir] or Lanes.new(THREADS)
   local changed, problem, code = lanes[self.dir]:ask(function() return disk(self.dir, changes) end, PATIENCE)
-  return changed, full_disk(self.dir, problem), code
+  return changed, full_disk.of_locks(self.dir, problem), code
 end
 
 -- The following three are atomic: a task's turn may end anywhere, and a wish to leave that comes just after the last change has
@@ -390,7 +390,7 @@ function File.evict(opts, name)
     return nil, ("%s.evict is a directory, so that nobody can be asked to go: remove it"):format(base)
   end
   local written, problem = files.replace(base .. ".evict", core.token)
-  if not written then return nil, full_disk(base:match "^(.*)/", problem) end
+  if not written then return nil, full_disk.of_locks(base:match "^(.*)/", problem) end
   local gone
   gone, problem = eviction.await(name, opts.wait, function()
     local state = decode(read_plain(base .. ".json"))

@@ -124,8 +124,9 @@ function driver.check(opts, rules)
   local name = tostring(opts.endpoint):find "^http:" and store_options.of_tls(opts)
   if name then usage.error("oracle 's3': %s has no effect without TLS: endpoint=https://…", name) end
   local checked = store_options.check(driver.word, opts, rules)
+  if checked.region == "" then usage.error "oracle 's3': region is empty: leave it out, or say which" end
   local found, problem = place.find(checked.url, { endpoint = checked.endpoint, region = checked.region or "none" }, {})
-  if not found then return nil, "oracle 's3': " .. problem end
+  if not found then return nil, problem end
   if checked.lock and not place.fits(found, tostring(checked.lock)) then
     usage.error("oracle 's3': lock must not be longer: the object's key has at most 1024 bytes")
   end
@@ -137,7 +138,7 @@ end
 -- @treturn Store or nil and a message
 function driver.open(where)
   local client, problem = Client.new(where.url, where.options, not where.only_looks)
-  if not client then return nil, "oracle 's3': " .. problem end
+  if not client then return nil, problem end
   return setmetatable({ place = where, client = client }, Store)
 end
 

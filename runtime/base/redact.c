@@ -99,6 +99,8 @@ static void redact_logins(char *text)
         if (colon != NULL && colon[1] == '/')
             colon = memchr(colon + 1, ':', (size_t)(at + length - colon - 1));
         char *next = at + length;
+        if (strncmp(at, "arn:", 4) == 0)
+            colon = NULL; /* the name of something at AWS, which is no login */
         if (colon != NULL && host != NULL && colon < host) {
             char *blotted = colon + 1 + strspn(colon + 1, "*");
             if ((blotted > colon + 1 && *blotted == '@') || is_in_query(colon + 1, host)) {

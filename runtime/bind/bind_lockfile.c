@@ -277,11 +277,12 @@ static int make_directory(const char *path)
     return make_directory(parent) < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST) ? -1 : 0;
 }
 
-/* directory(path) -> true: it is there (made, with mode 0700, and so are its parents) and fit for
- * locks; or nil, message. */
+/* directory(path [, "read"]) -> true: it is there (made, with mode 0700, and so are its parents) and
+ * fit for locks, or for reading them; or nil, message. */
 static int lockfile_directory(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
+    bool reads = lua_toboolean(L, 2);
     struct stat info;
     struct statfs system;
     if (lstat(path, &info) < 0 && make_directory(path) < 0)
@@ -309,8 +310,8 @@ static int lockfile_directory(lua_State *L)
         return refuse(L, path,
                       "may be written by everybody: anybody could take the lock, or take it away "
                       "(chmod o-w)");
-    if (access(path, W_OK | X_OK) < 0)
-        return push_errno(L, "write to the directory", path);
+    if (access(path, (reads ? R_OK : W_OK) | X_OK) < 0)
+        return push_errno(L, reads ? "read the directory" : "write to the directory", path);
     lua_pushboolean(L, 1);
     return 1;
 }

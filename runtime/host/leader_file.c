@@ -95,7 +95,9 @@ enum freshness fresh_file(const char *path, double max_age)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0)
         return FILE_STALE;
-    if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode)) {
+    if (fstat(fd, &found) < 0 || !S_ISREG(found.st_mode)) {
+        fresh = FILE_FOREIGN;
+    } else {
         (void)read_text(fd, text, sizeof(text));
         fresh = freshness_of(text, &found, max_age);
     }

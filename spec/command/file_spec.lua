@@ -78,6 +78,7 @@ describe("crown-lua file", function()
     two:signal "TERM"
     eventually(function() return three:output():find "handler_failed" end, 20)
     assert.matches("file: [^\n]*cron.host", three:output())
+    assert.is_nil(three:output():find("traceback", 1, true))
     path = dir .. "/four"
     start "four"
     eventually(function() return read_file(path) end, 20)
@@ -160,6 +161,14 @@ describe("crown-lua file", function()
     assert.equal(1, check("--max-age", "600"))
   end)
 
+  it("is no directory, and no device", function()
+    for _, odd in ipairs { dir, "/dev/zero" } do
+      local result = run { "file", "--check", odd }
+      assert.equal(1, result.code)
+      assert.matches("was not written by crown%-lua file", result.stderr)
+    end
+  end)
+
   it("replaces a link in the file's place, and never writes through it", function()
     write_file(dir .. "/precious", "keep me")
     assert.equal(0, os.execute(("ln -s %s/precious %s"):format(dir, path)))
@@ -175,6 +184,7 @@ describe("crown-lua file", function()
       "there is no directory %S+/no: make it first\n" },
     ["a file of somebody else's"] = { function() write_file(dir .. "/notes", "notes") return dir .. "/notes" end,
       "not written by crown%-lua" },
+    ["an empty word"] = { function() return "" end, "FILE is an empty word %(is a variable not set%?%)" },
   } do
     it("refuses " .. title, function()
       local result = run { "file", "--oracle", oracle, case[1](), "CRON" }

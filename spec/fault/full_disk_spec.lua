@@ -115,4 +115,22 @@ describe("a leader whose own directory and log have a full disk", function()
       end
     end)
   end)
+
+  it("is asked for its status and its history when it has become read-only", function()
+    on_small_disk("1m", function(dir)
+      local env = { CROWN_DIRECTORY = dir }
+      local one = Candidate.start { node = "one", log = tempdir() .. "/log", env = env,
+        args = { "--oracle", "file:" .. tempdir(), "run", "x", "sleep", "1000" } }
+      eventually(function() return one:output():find "leading" end, 20)
+      eventually(function() return run({ "history" }, { env = env }).stdout:find "one" end, 20)
+      assert.equal(0, crown.exec({ "mount", "-o", "remount,ro", dir }).code)
+      local status, history = run({ "status" }, { env = env }), run({ "history" }, { env = env })
+      crown.exec { "mount", "-o", "remount,rw", dir }
+      assert.equal(0, status.code, status.stderr)
+      assert.matches("x%s+leading%s+one", status.stdout)
+      assert.equal(0, history.code, history.stderr)
+      assert.matches("x.*one", history.stdout)
+      one:destroy()
+    end)
+  end)
 end)

@@ -76,7 +76,7 @@ local PLACES = {
   ["child = { command = { 'true' }, restart = { isolation = 'tree' } }"] = "it is the child's",
   ["child = { 'true', restart = { max = 1 } }"] = "child = { command = { … }, restart = … }",
   ["oracle = { 'redis', stop_timeout = 5 }"] = "it is the election's",
-  ["oracle = { 'redis', tll = 5 }"] = "(did you mean 'ttl'?); docs/oracles.md has the list",
+  ["oracle = { 'redis', tll = 5 }"] = "(did you mean 'ttl'?); the page of its store (docs/oracles.md) has the list",
   ["oracle = { 'choria' }"] = "(did you mean 'nats_kv'?); docs/oracles.md has the list",
   ["oracle = { 'jetstream' }"] = "did you mean 'nats_kv'?",
   ["handlers = { wun = print }"] = "(did you mean 'won'?); there are init, won, lost, leader, campaign",

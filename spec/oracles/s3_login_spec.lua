@@ -89,6 +89,8 @@ describe("a login to S3", function()
   for _, case in ipairs {
     { "there is none", {}, "", "there is no login: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile" },
     { "it is half of one", { AWS_ACCESS_KEY_ID = "x" }, "", "of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set" },
+    { "a variable has a line's end in it", { AWS_ACCESS_KEY_ID = "x", AWS_SECRET_ACCESS_KEY = "y\n" }, "",
+      "AWS_SECRET_ACCESS_KEY has the end of a line in it" },
     { "it is by SSO", {}, "[default]\nsso_session = x\n", "it logs in by SSO, which crown%-lua does not: give a profile with keys" },
     { "it runs a program", {}, "[default]\ncredential_process = x\n", "it runs a program for its login" },
     { "it is by a service account's token", { AWS_WEB_IDENTITY_TOKEN_FILE = "/x" }, "", "use EKS Pod Identity" },
@@ -117,7 +119,8 @@ describe("a login to S3", function()
 
   it("refuses a file of TLS where none is spoken, and a lock that makes no key", function()
     for words, more in pairs { ["ca has no effect without TLS"] = { ca = server.profiles },
-      ["at most 1024 bytes"] = { lock = ("x"):rep(1020) } } do
+      ["at most 1024 bytes"] = { lock = ("x"):rep(1020) },
+      ["oracle 's3': region is empty"] = { region = "" } } do
       local options = server:options(more)
       options.crown_name, options.node, options.token, options.send = "x", "n", "t", function() end
       local fine, problem = pcall(s3.init, options)

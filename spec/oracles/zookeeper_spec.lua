@@ -145,6 +145,26 @@ describe("an election in ZooKeeper", function()
     assert.equal("one", gone.node)
   end)
 
+  it("is listed with what keeps everybody from telling who leads", function()
+    candidate("one"):win()
+    make "somebody-else"
+    local found
+    for _, each in ipairs(assert(zookeeper.list { url = server.url .. "/app" })) do
+      found = each.name == players.name and each or found
+    end
+    assert.is_nil(found.node)
+    assert.matches("has the node 'somebody%-else'", found.trouble)
+  end)
+
+  it("lets nobody lead by a node of the store that was overwritten, which check tells", function()
+    local url = server.url .. "/odd"
+    assert(server:ask("create", "/odd", "", wire.OPEN, wire.PERSISTENT))
+    assert(server:ask("create", "/odd/@crown", "x", wire.OPEN, wire.PERSISTENT))
+    assert.matches("/odd/@crown was overwritten: delete it", zookeeper.rights({ url = url, crown_name = "n" })[1])
+    assert(server:ask("set", "/odd/@crown", "text old", -1))
+    assert.same({}, (zookeeper.rights { url = url, crown_name = "n" }))
+  end)
+
   it("does not evict a leader that hears no such wish", function()
     assert(server:ask("create", base(), "", wire.OPEN, wire.PERSISTENT))
     make("_c_01234567-89ab-4def-8123-456789abcdef-latch-0000000007", "java")

@@ -11,12 +11,15 @@ function Usage.__tostring(self)
   return self.message
 end
 
--- Where the user's own code called us: "app.lua:7: ", or "" when it did not. Our modules are embedded as crown/… and oracles/….
+-- How the names of our own modules begin, as they are embedded.
+local OURS = { ["@crown/"] = true, ["@oracles/"] = true, ["@stores/"] = true }
+
+-- Where the user's own code called us: "app.lua:7: ", or "" when it did not.
 local function place()
   for level = 3, math.huge do
     local frame = debug.getinfo(level, "Sl")
     if not frame then return "" end
-    if frame.source:match "^@" and not frame.source:match "^@crown/" and not frame.source:match "^@oracles/" then
+    if frame.source:match "^@" and not OURS[frame.source:match "^@%l+/"] then
       return ("%s:%d: "):format(frame.source:sub(2), frame.currentline)
     end
   end

@@ -6,6 +6,7 @@ local core = require "crown.core"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
 local files = require "crown.core.files"
+local full_disk = require "crown.text.full_disk"
 local json = require "crown.text.json"
 local output = require "crown.command.output"
 local promise = require "crown.core.promise"
@@ -80,7 +81,7 @@ function Keeper:write()
   local written, problem = files.replace(self.path, json.encode {
     timestamp = os.time(), count = self.count, election = term.name, node = core.node(), epoch = term.epoch,
     expires_at = os.time() + left, expires_at_boottime = core.now() + left, boot_id = self.boot_id })
-  if not written then error("file: " .. problem, 0) end
+  if not written then usage.error("file: %s", full_disk.with_advice(problem)) end -- in a line, without a traceback
 end
 
 -- An error ends the term, as of every handler: another candidate may be able to write its file.
@@ -112,6 +113,7 @@ function file.run(options, words)
     return fresh and 0 or 1
   end
   if options["max-age"] then usage.error "file: --max-age has no effect here: it goes with --check" end
+  if path == "" then usage.error "file: FILE is an empty word (is a variable not set?)" end
   if not path or not name then usage.error("file: name a file and an election: %s", cli.usage(file)) end
   if name:find "/" then usage.error("file: '%s' is a path: FILE stands first, then the election's NAME", name) end
   clear(path)

@@ -170,7 +170,7 @@ end
 function control.ask_all(request)
   local found, dir = {}, directory()
   local fit, problem = true, nil
-  if files.kind(dir) then fit, problem = lockfile.directory(dir) end
+  if files.kind(dir) then fit, problem = lockfile.directory(dir, "read") end
   if not fit then usage.error("%s", problem) end
   ask_in(dir, request, found)
   if core.user_ids() == 0 and dir ~= UNITS then ask_in(UNITS, request, found) end

@@ -21,6 +21,11 @@ local function variable(name)
 end
 
 local function of_environment()
+  for _, name in ipairs { "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN" } do
+    if (os.getenv(name) or ""):find "%c" then
+      return nil, name .. " has the end of a line in it, or another byte that no key has: was it read from a file as it is?"
+    end
+  end
   local id, secret = variable "AWS_ACCESS_KEY_ID", variable "AWS_SECRET_ACCESS_KEY"
   if not id and not secret then return nil end
   if not (id and secret) then return nil, "of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set" end

@@ -25,6 +25,10 @@ function words.InvalidAccessKeyId() return "it does not know this access key: is
 
 function words.SignatureDoesNotMatch() return "is the secret key right? A proxy that changes requests does this too" end
 
+function words.InvalidToken()
+  return "it does not take this session token: keys of a role need the AWS_SESSION_TOKEN that they came with"
+end
+
 function words.ExpiredToken() return "the login has expired, and what it is read from has no newer one" end
 
 function words.RequestTimeTooSkewed(_, answer)

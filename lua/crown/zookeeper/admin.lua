@@ -62,7 +62,8 @@ end
 
 --- Elections below the URL's path.
 -- @tparam table opts `url`
--- @treturn table an array of `{ name, node, epoch, candidates }`, by name; or nil and a message
+-- @treturn table an array of `{ name, node, epoch, candidates }`, by name, or of `{ name, trouble }` where nobody can tell who leads;
+-- or nil and a message
 function admin.list(opts)
   return visit(opts, function(ask, checked)
     local path = checked.parsed.path
@@ -72,9 +73,12 @@ function admin.list(opts)
     table.sort(names)
     local found = {}
     for _, escaped in ipairs(names) do
-      local base = path .. "/" .. escaped
-      local queue = escaped:sub(1, 1) ~= "@" and queue_of(ask, checked, base)
-      found[#found + 1] = queue and queue[1] and election_of(ask, url.decode(escaped), base, queue) or nil
+      if escaped:sub(1, 1) ~= "@" then
+        local base, name = path .. "/" .. escaped, url.decode(escaped)
+        local queue, why = queue_of(ask, checked, base)
+        if not queue then found[#found + 1] = { name = name, trouble = why }
+        elseif queue[1] then found[#found + 1] = election_of(ask, name, base, queue) or nil end
+      end
     end
     return found
   end)
@@ -182,6 +186,8 @@ function admin.rights(opts)
     end
     local queue, problem, code = queue_of(ask, checked, base)
     if not queue and code == "store" then lacks[#lacks + 1] = problem end
+    local node = ask("get", memory.node(parsed.path), false)
+    lacks[#lacks + 1] = node and memory.trouble(parsed.path, node.data) or nil
     return lacks
   end)
 end

@@ -54,14 +54,28 @@ local function make(self, connection)
   return connection:ask(self.timeout, "get", node, true)
 end
 
+-- @return its two words; or nil
+local function read_text(text)
+  local identity, word = text:match "^(%S+) (%l+)$"
+  if word == NEW or word == OLD then return identity, word end
+end
+
+--- What is wrong with the node, for a tool.
+-- @string path of the URL
+-- @string text of the node
+-- @treturn string or nil
+function memory.trouble(path, text)
+  if not read_text(text) then return STRANGE:format(memory.node(path)) end
+end
+
 -- @return what stands there; or nil, message, code
 local function read(self, connection)
   local node = memory.node(self.parsed.path)
   local found, problem, code = connection:ask(self.timeout, "get", node, true)
   if code == wire.NO_NODE then found, problem, code = make(self, connection) end
   if not found then return nil, ("%s: %s"):format(node, problem), code end
-  local identity, word = found.data:match "^(%S+) (%l+)$"
-  if word ~= NEW and word ~= OLD then return nil, STRANGE:format(node), "store" end
+  local identity, word = read_text(found.data)
+  if not identity then return nil, STRANGE:format(node), "store" end
   return { identity = identity, is_new = word == NEW, version = found.stat.version }
 end
 

@@ -300,6 +300,7 @@ static void secrets_are_blotted_out(void **state)
         {"http://user@host/", "http://user@host/"},
         {"oban+postgres://user@host/x", "oban+postgres://user@host/x"},
         {"nats://t0ken@host:4222/B", "nats://***@host:4222/B"},
+        {"on \"arn:aws:s3:::b/p/@x\"; x:y@h", "on \"arn:aws:s3:::b/p/@x\"; x:*@h"},
         {"redis://hunter2@host", "redis://***@host"},
         {"(rediss://hunter2@host)", "(rediss://***@host)"},
         {"mystore://perhaps@host", "mystore://***@host"},
