@@ -277,8 +277,8 @@ static int make_directory(const char *path)
     return make_directory(parent) < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST) ? -1 : 0;
 }
 
-/* directory(path [, "read"]) -> true: it is there (made, with mode 0700, and so are its parents) and
- * fit for locks, or for reading them; or nil, message. */
+/* directory(path [, "read"]) -> true: it is there (made, with mode 0700, and so are its parents)
+ * and fit for locks, or for reading them; or nil, message. */
 static int lockfile_directory(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
