@@ -62,8 +62,8 @@ end
 
 --- Elections below the URL's path.
 -- @tparam table opts `url`
--- @treturn table an array of `{ name, node, epoch, candidates }`, by name, or of `{ name, trouble }` where nobody can tell who leads;
--- or nil and a message
+-- @treturn table an array of `{ name, node, epoch, candidates }`, by name, or of `{ name, trouble }` where nobody can tell who
+-- leads; or nil and a message
 function admin.list(opts)
   return visit(opts, function(ask, checked)
     local path = checked.parsed.path
