@@ -1,4 +1,5 @@
 -- What tools make of records in a store that is a table.
+local crown = require "crown"
 local tools = require "crown.register.tools"
 
 local HELD = '{"v":1,"serial":%d,"memory":"m","epoch":3,"by":"@t-12","at":5,"node":"there","nonce":"%d"}'
@@ -58,6 +59,21 @@ describe("tools on a register", function()
     assert.same({ { name = "a", trouble = "the store's value is not a record of an election" }, { name = "b", node = "there", epoch = 3 } },
       found)
     assert.equal(found[1].trouble, tools.health(store, "a").facts[1][2])
+  end)
+
+  it("say where a store takes longer for an answer than a candidate waits", function()
+    hold "a"
+    assert.same({}, tools.health(store, "a", 5).problems)
+    local look = store.look
+    function store.look(...)
+      crown.sleep(0.02)
+      return look(...)
+    end
+    finally(function() store.look = look end)
+    local found = tools.health(store, "a", 0.01).problems
+    assert.equal(1, #found)
+    assert.matches("^the store took 0%.%d+ s to answer, and a candidate with this ttl waits 0%.01 s", found[1])
+    assert.same({}, tools.health(store, "a").problems)
   end)
 
   it("list a peer, and for how long it holds the lease", function()

@@ -261,12 +261,13 @@ local function store_facts(store)
   return store:health()
 end
 
-function of_one.health(store, name)
+-- @number patience seconds that a candidate waits for an answer
+function of_one.health(store, name, patience)
   local found, problem, kind = store_facts(store)
   if not found then return nil, problem, kind end
   if store.marks then Doubt.tell(found.facts, tools.doubted_for(store) or 0) end
   if not name then return found end
-  local one, why, reason = tools.health(store, name)
+  local one, why, reason = tools.health(store, name, patience)
   if not one then return nil, why, reason end
   for _, fact in ipairs(one.facts) do found.facts[#found.facts + 1] = fact end
   found.problems = one.problems
@@ -286,6 +287,7 @@ local function ask(self, what, opts, name)
   local how = what == "evict" and opts.wait
   if what == "order" then how = opts.order end
   if what == "runs" then how = opts.forget end
+  if what == "health" then how = store_options.timeout(checked, store_options.timing(checked, self.driver.ttl)) end
   if there.servers then return majority[what](there.servers, name, how or nil) end
   return of_one[what](there.store, name, how or nil)
 end

@@ -114,18 +114,28 @@ function tools.doubted_for(store)
   return math.max(0, rule.standing_time(found.doubt) - math.max(0, answer.age))
 end
 
+-- What a candidate would take for silence.
+local function too_slow(took, patience)
+  if not patience or took <= patience then return nil end
+  return ("the store took %s s to answer, and a candidate with this ttl waits %s s for each answer: give a longer ttl, or see "
+    .. "why the store is slow"):format(figure.about(took), figure.about(patience))
+end
+
 --- Looks at an election's record.
 -- @tparam table store
 -- @string name
+-- @number[opt] patience seconds that a candidate waits for an answer
 -- @treturn table as of an oracle's `health`; or nil, message, code
-function tools.health(store, name)
+function tools.health(store, name, patience)
   local records, problem, code = tools.records(store, { name })
   if not records then return nil, problem, code end
   local problems = {}
   for _, one in ipairs { name, store.marks and record.store_name() } do
+    local began = core.now()
     local found, why, kind = read(store, one)
     if found == nil and kind then return nil, why, kind end
     if found == nil then problems[#problems + 1] = why end
+    if one == name then problems[#problems + 1] = too_slow(core.now() - began, patience) end
   end
   return { facts = { { "Record", leader_words(records[name]) } }, problems = problems }
 end
