@@ -95,6 +95,16 @@ describe("an operator's order", function()
     assert.matches("is paused since .*: resume it first", command(1, "handover", name, "--to", "one"))
   end)
 
+  it("is of the election that the URL's lock names, as a candidate's is", function()
+    election.url = election.url .. "&lock=" .. name .. "-lock"
+    local one = start "one"
+    leads(one)
+    assert.matches("one has stepped down", command(0, "pause", name))
+    assert.matches("may be led again", command(0, "resume", name))
+    leads(one)
+    assert.matches("^evicted one from", command(0, "evict", "--force", name))
+  end)
+
   it("is refused where it means nothing, in one sentence", function()
     assert.matches("there is no election 'nowhere' in redis://", command(1, "pause", "nowhere"))
     assert.matches("nobody leads 'nowhere' in redis://", command(1, "handover", "nowhere", "--to", "one"))

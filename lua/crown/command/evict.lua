@@ -78,6 +78,7 @@ function evict.run(opts, words)
   if not name then usage.error("evict: name an election: %s", evict.usage) end
   if name == "" or name ~= printable(name) then usage.error("evict: '%s' is no election's name", printable(name)) end
   local ask, oracle_options, word, module = store.find("evict", "evict")
+  name = store.election(oracle_options, name)
   if not opts.force and not agreed(name) then return 1 end
   oracle_options.wait = opts.wait
   local evicted, problem, code = ask(oracle_options, name)

@@ -31,7 +31,8 @@ function ordering.name(verb, words)
   local name = words[1]
   if not name then usage.error("%s: name an election: %s", verb.name, verb.usage) end
   if name == "" or name ~= printable(name) then usage.error("%s: '%s' is no election's name", verb.name, printable(name)) end
-  return name
+  local _, opts = store.ordered(verb.name)
+  return store.election(opts, name)
 end
 
 --- Who gives the order.

@@ -68,6 +68,14 @@ function store.expect_marks(where)
   if not module.runs then usage.error(NO_MARKS, where, word, module.unasked or FORMAT) end
 end
 
+--- The election that a verb names, as its store has it: `lock` of the URL stands in for the name, as it does for a candidate.
+-- @tparam table options the oracle's
+-- @string name on the command line
+-- @treturn string
+function store.election(options, name)
+  return options.lock ~= nil and tostring(options.lock) or name
+end
+
 --- A function of an oracle's module, for a verb: an error in it is told in a line, not as a traceback.
 -- @string word the oracle's
 -- @tparam table module the oracle's

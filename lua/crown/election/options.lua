@@ -117,8 +117,8 @@ local PAGE = "docs/app.md"
 local ORACLES = { ttl = true, duration = true, refresh = true, timeout = true, lock = true, url = true, amnesia_wait = true,
   trust_empty = true }
 
-schema.place(ORACLES, "it is the oracle's: oracle = { …, %s = … }, or ?%s=… in its URL", "the page of its store (docs/oracles.md)",
-  "oracle '")
+schema.place(ORACLES, "it is the oracle's: oracle = { …, %s = … }, or ?%s=… in its URL",
+  "the page of its store (docs/oracles.md)", "oracle '")
 schema.place(options.election, "it is the election's: crown.elect { …, %s = … }", PAGE)
 schema.place(options.child, "it is the child's: child = { …, %s = … }", PAGE)
 schema.place(options.restart, "it is the restart policy's: child = { …, restart = { %s = … } }", PAGE)
