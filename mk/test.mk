@@ -46,6 +46,9 @@ $(SUPERVISOR_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_supervisor apa
 
 # Whose clock stands still.
 $(BUILD)/spec/c/process/will_test: ALL_LDFLAGS += -Wl,--wrap=clock_monotonic_ns
+$(BUILD)/spec/c/process/limits_test: ALL_LDFLAGS += -Wl,--wrap=getrlimit
+# Whose /proc is a folder.
+$(BUILD)/spec/c/process/process_stat_made_test: ALL_LDFLAGS += -Wl,--wrap=open -Wl,--wrap=readlink
 
 $(BUILD)/ticker $(BUILD)/deny_calls: $(BUILD)/%: $(BUILD)/spec/support/%.o
 	@echo "  LD    $@"; $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^

@@ -9,12 +9,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static void read_text(const char *path, char *text, size_t room)
+{
+    ssize_t size = process_read(path, text, room - 1);
+    text[size > 0 ? size : 0] = '\0'; /* same (swap): of 0 bytes, that is the same */
+}
+
 /* "PID (NAME) STATE PPID": the name may hold anything, brackets too. @return from its closing
  * bracket on, or NULL. */
 static const char *read_stat(const char *path, char *text, size_t room)
 {
-    ssize_t size = process_read(path, text, room - 1);
-    text[size > 0 ? size : 0] = '\0';
+    read_text(path, text, room);
     const char *after = strrchr(text, ')');
     return after != NULL && strlen(after) > 4 ? after : NULL;
 }
@@ -42,9 +47,7 @@ static bool threads_are_over(pid_t pid, const char *list, ssize_t size)
     char text[1024];
     for (ssize_t at = 0; at < size;) {
         const struct dirent64 *entry = (const void *)(list + at);
-        at += entry->d_reclen;
-        if (entry->d_name[0] == '.')
-            continue;
+        at += entry->d_reclen; /* "." has no stat, and that of ".." is the first thread's */
         (void)snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, entry->d_name);
         const char *after = read_stat(path, text, sizeof(text));
         if (after != NULL && !is_over(after[2]))
@@ -61,9 +64,8 @@ bool process_is_dead(pid_t pid)
     ssize_t size = -1;
     bool over = is_over(process_stat(pid).state);
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    int fd = over ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (fd < 0)
-        return false;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* of -1, size is -1 below */
+    /* same (number): an entry is longer */
     while (over && (size = syscall(SYS_getdents64, fd, list, sizeof(list))) > 0)
         over = threads_are_over(pid, list, size);
     (void)close(fd);  /* read only */
@@ -76,9 +78,9 @@ pid_t process_tracer(pid_t pid)
     char path[64];
     char text[4096];
     (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    ssize_t size = process_read(path, text, sizeof(text) - 1);
-    text[size > 0 ? size : 0] = '\0';
+    read_text(path, text, sizeof(text));
     const char *at = strstr(text, key);
+    /* same (number term): a tab follows */
     return at != NULL ? (pid_t)strtol(at + sizeof(key) - 1, NULL, 10) : 0;
 }
 
@@ -98,7 +100,7 @@ static bool finds_itself(void)
 {
     char number[32];
     ssize_t length = readlink("/proc/self", number, sizeof(number) - 1);
-    if (length < 0)
+    if (length < 0) /* same (number swap): a number is longer */
         return false;
     number[length] = '\0';
     errno = ESRCH;
@@ -136,6 +138,7 @@ ssize_t process_read(const char *path, char *text, size_t size)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -1;
+    /* same (term): without room, it reads nothing */
     while (length < size && (got = read(fd, text + length, size - length)) > 0)
         length += (size_t)got;
     (void)close(fd); /* read only */
