@@ -35,12 +35,11 @@ Store.__index = Store
 
 -- --- the tables
 
-local function make(self, connection, timeout)
+local function make(self, connection, timeout, missing)
   for _, sql in ipairs(statements.make(self.table)) do
     local made, problem, code = connection:query(timeout, sql)
     if not made and code == DENIED then
-      return nil, ("there is no table %s, and this user may not create it (%s): run the statements of docs/oracle-mysql.md")
-        :format(self.table, problem), "usage"
+      return nil, server.unseen(missing, problem), "usage"
     end
     if not made then return nil, problem, code end
   end
@@ -53,7 +52,7 @@ local function set_up(self, connection, timeout)
   if not id then return nil, problem, code end
   local there
   there, problem, code = server.has_tables(connection, timeout, self.table)
-  if there == false then there, problem, code = make(self, connection, timeout) end
+  if there == false then there, problem, code = make(self, connection, timeout, problem) end
   if not there then return nil, problem, code end
   connection.memory = statements.memory(id, self.parsed.database, self.table)
   self.bell:opened(connection)
@@ -197,7 +196,8 @@ local function visit(self, fn)
     connection, problem, code = Client.open(self.parsed, place, self.place.timeout)
     if connection then
       local found
-      found, problem, code = fn(connection, self.place.timeout, self.table)
+      found, problem, code = server.fit(connection, self.place.timeout, self.place.timeout)
+      if found then found, problem, code = fn(connection, self.place.timeout, self.table) end
       connection:close()
       return found, problem, code
     end

@@ -13,6 +13,8 @@ struct kind {
 #define ROOM "make room there, or raise its limit"
 #define CROWD "raise the server's max_connections, or the account's, or end clients"
 #define READ_ONLY "is it a replica, or was it set so?"
+#define DATABASE "the database is missing: make it (createdb NAME), or mend its name in the URL"
+#define LOCK "another session holds a lock on the table or the row: see pg_locks"
 #define OFFER "turn it on there"
 #define CA "name the file of the server's authority by ca=FILE"
 #define CERT "the server wants a certificate that it trusts: name it by cert=FILE and key=FILE"
@@ -47,6 +49,10 @@ static const char *words_of(const char *store, const char *step)
          "raise max_connections, or the user's max_user_connections, or end clients"},
         {READ_ONLY, "postgres",
          "is it a standby, or is default_transaction_read_only on for the role or the database?"},
+        {DATABASE, "mysql",
+         "the database is missing: make it (CREATE DATABASE NAME), or mend its name in the URL"},
+        {LOCK, "mysql",
+         "another session holds a lock on the table or the row: see SHOW PROCESSLIST"},
         {OFFER, "mysql",
          "turn it on there, or have the URL begin with mysql://, which encrypts nothing"},
         {OFFER, "nats",
@@ -148,7 +154,7 @@ static const struct kind *kind_of(const char *problem, bool answered)
                                         NULL};
     /* Postgres's own: libpq gives no SQLSTATE of a connection that failed */
     static const char *const database[] = {"database \"*\" does not exist", "no such database",
-                                           NULL};
+                                           "Unknown database", NULL};
     static const char *const role[] = {"role \"*\" does not exist", "no such user", NULL};
     static const char *const asleep[] = {"is not permitted to log in", NULL};
     static const char *const hba[] = {"pg_hba.conf", NULL};
@@ -159,7 +165,8 @@ static const struct kind *kind_of(const char *problem, bool answered)
                                          "command denied to user",
                                          "Access denied for user",
                                          NULL};
-    static const char *const lock[] = {"lock timeout", NULL};
+    static const char *const lock[] = {"lock timeout", "Lock wait timeout",
+                                       "max_statement_time exceeded", NULL};
     static const char *const no_socket[] = {"unix:*refused", "unix:*No such file", NULL};
     static const char *const refused[] = {"refused", "Couldn't connect", "No such file", NULL};
     static const char *const name[] = {"name not found", "look up", "no address", "name server",
@@ -229,10 +236,9 @@ static const struct kind *kind_of(const char *problem, bool answered)
          NULL},
         {role, "the role is missing: make it (createuser NAME), or mend the user in the URL", NULL,
          NULL},
-        {database, "the database is missing: make it (createdb NAME), or mend its name in the URL",
-         NULL, NULL},
+        {database, DATABASE, NULL, NULL},
         {rights, rights_words, NULL, NULL},
-        {lock, "another session holds a lock on the table or the row: see pg_locks", NULL, NULL},
+        {lock, LOCK, NULL, NULL},
     };
     static const struct kind failures[] = {
         {files, "raise the limit of open files (ulimit -n)", NULL, NULL},

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 int error_set(struct crown_error *err, enum error_code code, const char *format, ...)
 {
@@ -18,7 +20,7 @@ int error_set(struct crown_error *err, enum error_code code, const char *format,
 }
 
 /* A limit that somebody has set says less of itself than a full disk does. */
-static const char *reason(int saved_errno)
+const char *error_reason(int saved_errno)
 {
     switch (saved_errno) {
     case EFBIG:
@@ -41,14 +43,24 @@ int error_set_errno(struct crown_error *err, int saved_errno, const char *format
     va_end(arguments);
     size_t length = strlen(err->message);
     (void)snprintf(err->message + length, sizeof(err->message) - length, ": %s",
-                   reason(saved_errno));
+                   error_reason(saved_errno));
     return -1;
+}
+
+/* A stack that has no place is told as a process too many. */
+static bool is_memory_limited(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 const char *error_of_start(int saved_errno)
 {
-    return saved_errno == EAGAIN ? "no more processes are allowed (ulimit -u, TasksMax, pids.max)"
-                                 : strerror(saved_errno);
+    if (saved_errno != EAGAIN)
+        return error_reason(saved_errno);
+    return is_memory_limited() ? "no more processes or memory are allowed (ulimit -u, ulimit -v, "
+                                 "TasksMax, pids.max)"
+                               : "no more processes are allowed (ulimit -u, TasksMax, pids.max)";
 }
 
 const char *error_code_name(enum error_code code)

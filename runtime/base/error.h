@@ -39,9 +39,12 @@ struct crown_error {
 int error_set(struct crown_error *err, enum error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** The same with `: strerror(errno)` appended, code ERROR_SYSTEM. @return -1. */
+/** The same with `: ` and error_reason(saved_errno) appended, code ERROR_SYSTEM. @return -1. */
 int error_set_errno(struct crown_error *err, int saved_errno, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/** @return the system's reason; where somebody has set a limit, also which. */
+const char *error_reason(int saved_errno);
 
 /** @return what to say of a process or thread that could not be started, by its errno: EAGAIN alone
  * does not tell anybody that a limit was reached. */

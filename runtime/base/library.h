@@ -18,10 +18,11 @@ struct library_symbol {
 /**
  * Loads a library for the rest of the process's life.
  * @param file "libpq.so.5".
+ * @param needed what to do where it is not there: "install libpq5".
  * @param table a struct of function pointers; untouched on failure.
  * @return 0, or -1 with ERROR_USAGE: it is not installed, or lacks a function.
  */
-int library_load(const char *file, const struct library_symbol *symbols, size_t count, void *table,
-                 struct crown_error *err);
+int library_load(const char *file, const char *needed, const struct library_symbol *symbols,
+                 size_t count, void *table, struct crown_error *err);
 
 #endif

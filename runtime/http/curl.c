@@ -19,9 +19,9 @@ int curl_load(struct crown_error *err)
     if (curl.curl_easy_init != NULL)
         return 0;
     tls_outlast_exit();
-    if (library_load("libcurl.so.4", symbols, sizeof(symbols) / sizeof(symbols[0]), &curl, &why) <
-        0)
-        return error_set(err, ERROR_USAGE, "http: %s: install libcurl4", why.message);
+    if (library_load("libcurl.so.4", "install libcurl4", symbols,
+                     sizeof(symbols) / sizeof(symbols[0]), &curl, &why) < 0)
+        return error_set(err, ERROR_USAGE, "http: %s", why.message);
     if (curl.curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK)
         return error_set(err, ERROR_SYSTEM, "http: libcurl could not be set up");
     return 0;

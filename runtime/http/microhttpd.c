@@ -14,8 +14,8 @@ int microhttpd_load(struct crown_error *err)
     struct crown_error why;
     if (microhttpd.MHD_run != NULL)
         return 0;
-    if (library_load("libmicrohttpd.so.12", symbols, sizeof(symbols) / sizeof(symbols[0]),
-                     &microhttpd, &why) < 0)
-        return error_set(err, ERROR_USAGE, "http: %s: install libmicrohttpd12", why.message);
+    if (library_load("libmicrohttpd.so.12", "install libmicrohttpd12", symbols,
+                     sizeof(symbols) / sizeof(symbols[0]), &microhttpd, &why) < 0)
+        return error_set(err, ERROR_USAGE, "http: %s", why.message);
     return 0;
 }

@@ -16,8 +16,8 @@ int libpq_load(struct crown_error *err)
     if (libpq.PQclear != NULL)
         return 0;
     tls_outlast_exit();
-    if (library_load("libpq.so.5", symbols, sizeof(symbols) / sizeof(symbols[0]), &libpq, &why) < 0)
-        return error_set(err, ERROR_USAGE,
-                         "postgres: %s (libpq of PostgreSQL 14 or later is needed)", why.message);
+    if (library_load("libpq.so.5", "libpq of PostgreSQL 14 or later is needed", symbols,
+                     sizeof(symbols) / sizeof(symbols[0]), &libpq, &why) < 0)
+        return error_set(err, ERROR_USAGE, "postgres: %s", why.message);
     return 0;
 }

@@ -435,7 +435,7 @@ static int set_up(struct supervisor *supervisor)
     const char *refused = fds_open_standard() < 0 ? "open /dev/null" : ask_kernel(supervisor);
     random_token(supervisor->token, TOKEN_DIGITS);
     if (refused != NULL) {
-        log_error("set up the supervisor: %s: %s", refused, strerror(errno));
+        log_error("set up the supervisor: %s: %s", refused, error_reason(errno));
         return -1;
     }
     requests_init(&supervisor->requests);

@@ -31,4 +31,39 @@ describe("a MariaDB server that refuses a candidate", function()
       assert.equal(1, select(2, checked.stdout:gsub("PROBLEM", "")), checked.stdout)
     end)
   end
+
+  it("names the table that a user has no right to, and not the other one", function()
+    assert.equal(0, run({ "run", "--once", "--oracle", server.url .. "?trust_empty=true", "x", "true" }).code)
+    server:sql "CREATE USER half@'%'; GRANT SELECT, INSERT, UPDATE, DELETE ON crown.crown_register TO half@'%'"
+    finally(function() server:sql "DROP USER half@'%'" end)
+    local url = server:url_for "half"
+    local tried = run { "run", "--once", "--wait", "1", "--oracle", url, "x", "true" }
+    local checked = run { "check", "--store", "--oracle", url, "run", "x", "true" }
+    for _, text in ipairs { tried.stderr, checked.stdout } do
+      has("there is no table crown_register_mark that this user has a right to, and it may not create it", text)
+    end
+    assert.equal(2, checked.code)
+  end)
+
+  it("says that another session holds a lock, and how to find it", function()
+    local url = server.url .. "?trust_empty=true&timeout=2"
+    assert.equal(0, run({ "run", "--once", "--oracle", url, "x", "true" }).code)
+    server:sql "LOCK TABLES crown.crown_register WRITE"
+    finally(function() server:sql "UNLOCK TABLES" end)
+    local tried = run { "run", "--once", "--wait", "5", "--oracle", url, "x", "true" }
+    local checked = run { "check", "--store", "--oracle", url, "run", "x", "true" }
+    assert.equal(3, tried.code, tried.stderr)
+    has("another session holds a lock on the table or the row: see SHOW PROCESSLIST", tried.stderr)
+    assert.equal(2, checked.code, checked.stdout)
+    has("see SHOW PROCESSLIST", checked.stdout)
+  end)
+
+  it("says that the database is missing, and how to make it", function()
+    server:sql "CREATE USER every@'%'; GRANT ALL ON *.* TO every@'%'"
+    finally(function() server:sql "DROP USER every@'%'" end)
+    local url = server:url_for "every":gsub("/crown$", "/nowhere")
+    local tried = run { "run", "--once", "--wait", "1", "--oracle", url, "x", "true" }
+    has("CREATE DATABASE", tried.stderr)
+    assert.equal(2, run({ "check", "--store", "--oracle", url, "run", "x", "true" }).code)
+  end)
 end)

@@ -54,7 +54,7 @@ local function describe_store(one)
     it("lets who leads go on through a pause, and nobody follow when that is killed", function()
       local first, second = election:leader "one", election:follower "two"
       assert.matches("; one leads on\n$", election:command(0, "pause", name, "--keep"))
-      election:says(second, "leadership.barred [^\n]*, who leads goes on")
+      election:says(second, "leadership.barred [^\n]*; the leader goes on")
       election:leads(first)
       first:hurt("KILL", "supervise", "runtime")
       crown.sleep(2 * store.ttl) -- in which the lease ends, and would be claimed

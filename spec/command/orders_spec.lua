@@ -1,10 +1,12 @@
 -- Operators' orders from outside: pause, resume and handover, with real processes on a Redis server.
+local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Election = require "support.ordered_election"
 local http = require "support.http"
 local Redis = require "support.redis"
 local run = require "support.run"
+local signals = require "support.signals"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
@@ -58,13 +60,28 @@ describe("an operator's order", function()
     assert.matches("is not paused", command(1, "resume", name))
   end)
 
+  it("waits for no leader whose host has died, once its lease is over, and info says so", function()
+    local url = server.url .. "?ttl=2&trust_empty=true&amnesia_wait=0"
+    local one = Candidate.start { args = { "run", "--oracle", url, "dead", "sleep", "600" }, node = "one", log = dir .. "/dead",
+      env = { CROWN_DIRECTORY = tempdir() } }
+    finally(function() one:destroy() end)
+    eventually(function() return one:pids("child")[1] end, SOON)
+    for _, pid in ipairs(Candidate.tree(one.pid)) do signals.send(pid, "KILL") end
+    local paused = run { "pause", "--oracle", url, "dead", "--wait", "60" }
+    assert.same({ 0, "" }, { paused.code, paused.stderr })
+    assert.matches("\none's lease is over\n$", paused.stdout)
+    local shown = run { "info", "--oracle", url, "dead" }
+    assert.matches("dead%s+one%s.*the lease is over", shown.stdout)
+    assert.is_true(crown.json.decode(run({ "info", "--oracle", url, "--json", "^dead$" }).stdout).elections[1].over)
+  end)
+
   it("lets who leads go on through a pause, and ends with its time", function()
     local one = start "one"
     leads(one)
     local two = start "two"
     two:follows(SOON)
     assert.matches("is paused until %d+%-.*; one leads on\n$", command(0, "pause", name, "--keep", "--for", "8s"))
-    says(two, "leadership.barred [^\n]*, who leads goes on")
+    says(two, "leadership.barred [^\n]*; the leader goes on")
     leads(one)
     one:signal "TERM"
     assert.equal(0, one:wait(SOON))

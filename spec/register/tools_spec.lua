@@ -46,6 +46,16 @@ describe("tools on a register", function()
     assert.same({ "c b a gone", "@t-12" }, looks)
   end)
 
+  it("say that the lease of a session is over that was not renewed for longer, as its followers count it", function()
+    hold "a"
+    for age, over in pairs { [12] = false, [13] = true } do
+      rows["@t-12"] = { text = '{"v":1,"serial":1,"ttl":12,"at":5}', version = 1, age = age }
+      local found = tools.list(store, { "a" })[1]
+      assert.same({ "there", age, over or nil }, { found.node, found.renewed_ago, found.over })
+      assert.equal(over, tools.health(store, "a").facts[1][2]:find("its lease is over", 1, true) ~= nil)
+    end
+  end)
+
   it("list no age of a session that is missing", function()
     hold "a"
     rows["@t-12"] = { text = false, version = false, age = 4 }

@@ -209,12 +209,9 @@ function check.refused(problem)
   return WRONG
 end
 
---- Of connections that end in a trial of the laws nothing is to be told: they have to.
--- @tparam table options
--- @treturn string as --log-filter takes it, or nil
-function check.log_filter(options)
-  return options.laws and "oracle.connected=off,oracle.disconnected=off" or nil
-end
+--- What the log leaves out: what a connection tells is in the report, and in a trial of the laws it has to end.
+-- @treturn string as --log-filter takes it
+function check.log_filter() return "oracle=off" end
 
 --- The verb.
 function check.run(options, words, argv)

@@ -62,7 +62,9 @@ end
 local MORE = {
   { "Cooling down", "acts_in", function(value) return value and "acts in " .. seconds(value) or "-" end },
   { "TTL", "ttl", seconds },
-  { "Renewed", "renewed_ago", function(value) return value and seconds(value) .. " ago" or "-" end },
+  { "Renewed", "renewed_ago", function(value, election)
+    return value and seconds(value) .. " ago" .. (election.over and ": the lease is over" or "") or "-"
+  end },
   { "Revision", "revision", function(value) return value and ("%d"):format(value) or "-" end },
   { "Written", "written", function(value) return value and value:gsub("%.%d+Z$", "Z") or "-" end },
   { "Trouble", "trouble", function(value) return value or "-" end },
@@ -80,7 +82,7 @@ local function table_of(elections)
   end
   for i, election in ipairs(elections) do
     rows[i] = { election.name, election.node or "-", words_for.epoch(election.epoch), seconds(election.expires_in) }
-    for j, column in ipairs(more) do rows[i][4 + j] = column[3](election[column[2]]) end
+    for j, column in ipairs(more) do rows[i][4 + j] = column[3](election[column[2]], election) end
   end
   return heading, rows
 end

@@ -50,14 +50,18 @@ function pause.run(options, words)
   if not leader or options.keep then return 0 end
   local code, unread = output.finish(0) -- before the wait: that may be long
   if unread then return code end
-  local function has_gone(one) return not one or not one.node or one.epoch ~= before.epoch end
+  local is_over = false
+  local function has_gone(one)
+    is_over = one and one.over == true
+    return is_over or not one or not one.node or one.epoch ~= before.epoch
+  end
   local function look() return ordering.look(list, opts, name) end
   local now = list and ordering.await(options.wait or ordering.WAIT, look, has_gone)
   if list and now == nil then
     output.say("pause", ("%s has not stepped down in time: nobody follows it when it does"):format(leader))
     return 1
   end
-  if list then output.line(("%s has stepped down"):format(leader)) end
+  if list then output.line((is_over and "%s's lease is over" or "%s has stepped down"):format(leader)) end
   return 0
 end
 

@@ -5,6 +5,7 @@ local statements = require "crown.mysql.statements"
 
 local server = {}
 
+local SHARE = 0.75 -- of the time-out, for a statement on the server
 local LEAST_IDLE = 60 -- seconds after which the server ends a silent session: one that waits is asked for a sign of life sooner
 
 local VARIABLES = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uid', 'server_uuid', 'read_only', 'wsrep_on', "
@@ -15,6 +16,9 @@ local STARTED = "SELECT CONNECTION_ID(), CAST(UNIX_TIMESTAMP() AS SIGNED) - VARI
 local READ_ONLY = "the server is read-only (read_only is on): it takes no writes"
 local PROXY = "a proxy in between lends its connections out, so nobody knows which server answers: name the server itself"
 local GALERA = "this is a node of a Galera cluster, whose nodes take writes apart from each other: no election can be held there"
+
+-- What a server says that has given up a wait: a lock of another session's, or a statement that took too long.
+local WAITED = { [1205] = true, [1969] = true, [3024] = true }
 
 local function is_mariadb(connection)
   return connection.greeting.version:find "MariaDB" ~= nil
@@ -36,14 +40,24 @@ local function is_on(value)
   return value ~= nil and value ~= "OFF" and value ~= "0" and value ~= ""
 end
 
--- A statement, and what it waits for, is given up by the server when nobody waits for its answer any more.
+-- A statement, and what it waits for, is given up by the server before nobody waits for its answer any more: so that it says why.
 local function session(connection, timeout)
-  local whole = math.max(1, math.ceil(timeout))
-  local longest = is_mariadb(connection) and ("max_statement_time = %.3f"):format(math.max(0.01, timeout))
-    or ("max_execution_time = %d"):format(math.max(10, timeout * 1000))
+  local whole, most = math.max(1, math.ceil(timeout)), timeout * SHARE
+  local lock = math.max(1, math.floor(most))
+  local longest = is_mariadb(connection) and ("max_statement_time = %.3f"):format(math.max(0.01, most))
+    or ("max_execution_time = %d"):format(math.max(10, most * 1000))
   return ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION autocommit = 1, time_zone = '+00:00', "
     .. "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d, "
-    .. "wait_timeout = %d, %s"):format(whole, whole, math.max(LEAST_IDLE, 4 * whole), longest)
+    .. "wait_timeout = %d, %s"):format(lock, lock, math.max(LEAST_IDLE, 4 * whole), longest)
+end
+
+--- Makes a session fit.
+-- @tparam Connection connection
+-- @number timeout seconds for the question
+-- @number longest seconds that a statement may take
+-- @treturn table or nil, message, code
+function server.fit(connection, timeout, longest)
+  return connection:query(timeout, session(connection, longest))
 end
 
 -- @return what names the server and its start; or nil, message, code
@@ -64,7 +78,7 @@ end
 -- @number longest seconds that a statement may take
 -- @treturn string what names the server and its start; or nil, message, code
 function server.set_up(connection, timeout, longest)
-  local fine, problem, code = connection:query(timeout, session(connection, longest))
+  local fine, problem, code = server.fit(connection, timeout, longest)
   if not fine then return nil, problem, code end
   local settings
   settings, problem, code = server.settings(connection, timeout)
@@ -78,18 +92,29 @@ end
 -- @tparam Connection connection
 -- @number timeout seconds
 -- @string name of the table of records
--- @treturn boolean true; false: not both are there; or nil, message, code
+-- @treturn boolean true; false, and the name of one that this user does not see; or nil, message, code
 function server.has_tables(connection, timeout, name)
   local results, problem, code = connection:query(timeout, statements.tables(name))
   if not results then return nil, problem, code end
-  local rows = results[1].rows or {}
+  local rows, missing = results[1].rows or {}, { [name] = true, [name .. "_mark"] = true }
   for _, row in ipairs(rows) do
+    missing[row[1]] = nil
     if row[2] ~= "InnoDB" then
       return nil, ("%s is a table of %s, which may forget what it has confirmed: ALTER TABLE %s ENGINE = InnoDB"):format(row[1],
         row[2] or "no engine", row[1]), "usage"
     end
   end
-  return #rows == 2
+  if #rows == 2 then return true end
+  return false, missing[name] and name or name .. "_mark"
+end
+
+--- What to say where a table is not seen and cannot be made: MySQL shows a user no table that it has no right to.
+-- @string named the table
+-- @string problem the server's words
+-- @treturn string
+function server.unseen(named, problem)
+  return ("there is no table %s that this user has a right to, and it may not create it (%s): grant it SELECT, INSERT, UPDATE "
+    .. "and DELETE there, or run the statements of docs/oracle-mysql.md"):format(named, problem)
 end
 
 local DURABLE = {
@@ -147,16 +172,17 @@ function server.lacks(connection, timeout, name)
   local lacks = {}
   if is_on(settings.wsrep_on) then lacks[1] = GALERA end
   if is_on(settings.read_only) then return { READ_ONLY, lacks[1] } end -- it would refuse all that is tried below
-  local there
-  there, problem, code = server.has_tables(connection, timeout, name)
-  if there == nil and code ~= "usage" then return nil, problem, code end
-  if there == nil then lacks[#lacks + 1] = problem end
+  local there, missing
+  there, missing, code = server.has_tables(connection, timeout, name)
+  if there == nil and code ~= "usage" then return nil, missing, code end
+  if there == nil then lacks[#lacks + 1] = missing end
   local tried = needed(name)
   if there == false then tried = { "PREPARE crown_may_create FROM " .. statements.quoted(statements.make(name)[1]) } end
   for _, sql in ipairs(tried) do
     local fine, why, kind = connection:query(timeout, sql)
     if not fine and type(kind) ~= "number" then return nil, why, kind end
-    if not fine then lacks[#lacks + 1] = why end
+    if not fine then lacks[#lacks + 1] = there == false and server.unseen(missing, why) or why end
+    if WAITED[kind] then return { connection:explained(why) } end -- as each of them would
   end
   return lacks
 end

@@ -26,6 +26,7 @@ function mysql_url.parse(text)
     return nil, "the database in the MySQL URL may have letters, digits, '_', '-' and '$' in its name"
   end
   if parsed.socket then
+    if parsed.socket == "" then return nil, "the socket in the MySQL URL is empty: socket=/path" end
     if parts.hosts ~= "" then return nil, "the MySQL URL names a host and a socket: leave one out" end
     parsed.hosts = { { host = "unix:" .. parsed.socket, port = 0 } }
     return parsed

@@ -49,13 +49,16 @@ local function judge(name, records, wanted)
     one.runs = runs.later(one.runs, found.runs)
     local by = found.by and record.runtime(found.by) or found.node -- a runtime has another session on each server
     if by then
-      holders[by] = holders[by] or { node = found.node }
+      holders[by] = holders[by] or { node = found.node, lives = 0 }
       table.insert(holders[by], found.epoch)
+      if not found.over then holders[by].lives = holders[by].lives + 1 end
     end
   end
   for by, epochs in pairs(holders) do
     table.sort(epochs, function(a, b) return a > b end)
-    if #epochs >= wanted then one.node, one.by, one.epoch = epochs.node, by, epochs[wanted] end
+    if #epochs >= wanted then
+      one.node, one.by, one.epoch, one.over = epochs.node, by, epochs[wanted], epochs.lives < wanted or nil
+    end
   end
   return one
 end
@@ -83,7 +86,7 @@ end
 
 --- Elections, and who leads them on most of the servers.
 -- @tparam table servers each `store` and `label`
--- @treturn table an array of `{ name =, node =, epoch = }`; or nil, message, code
+-- @treturn table an array of `{ name =, node =, epoch =, over =, ordered = }`; or nil, message, code
 function majority.list(servers)
   local found, problem, code = look(servers, function(store)
     local names, why, kind = store:names()

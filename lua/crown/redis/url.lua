@@ -6,6 +6,7 @@ local url = require "crown.text.url"
 
 local redis_url = {}
 
+local NO_NUMBER = "the database in the Redis URL is no number"
 local PORT, SENTINEL_PORT = 6379, 26379
 local SCHEMES = { redis = true, rediss = true, ["redis+unix"] = true, ["redis+sentinel"] = true, ["redis+cluster"] = true,
   ["rediss+cluster"] = true }
@@ -20,6 +21,7 @@ function redis_url.parse(text)
   if not (scheme and SCHEMES[scheme]) then return nil, problem or "a Redis URL is written redis://host:port/db" end
   local parsed = { tls = scheme:find "^rediss" ~= nil, cluster = scheme:find "+cluster" ~= nil }
   url.read_query(parts.query, parsed)
+  if parsed.db and not parsed.db:find "^%d+$" then return nil, NO_NUMBER end
   parsed.db = tonumber(parsed.db)
   parsed.user, parsed.password = parts.user, parts.password
   if not parts.password then parsed.user, parsed.password = nil, parts.user end -- redis://password@host
@@ -42,7 +44,7 @@ function redis_url.parse(text)
     parsed.db = tonumber(tail)
   end
   if parsed.db and (parsed.db < 0 or parsed.db % 1 ~= 0) or (tail or "") ~= "" and not parsed.db then
-    return nil, "the database in the Redis URL is no number"
+    return nil, NO_NUMBER
   end
   return parsed
 end

@@ -45,13 +45,18 @@ local function sessions_of(found)
   return names
 end
 
--- Adds how long ago the sessions were renewed that hold them, where the store tells.
+-- Adds how long ago the sessions were renewed that hold them, where the store tells; and whether their leases are over by that,
+-- so that any candidate may claim.
 local function add_ages(store, found)
   local answers, problem, code = store:look(sessions_of(found))
   if not answers then return nil, problem, code end
   for _, one in pairs(found) do
     local answer = one.by and answers[one.by]
-    if answer and answer.text and (answer.age or -1) >= 0 then one.renewed_ago = answer.age end
+    if answer and answer.text and (answer.age or -1) >= 0 then
+      local session = record.read(answer, one.by)
+      one.renewed_ago = answer.age
+      one.over = session and answer.age >= rule.standing_time(session.ttl) or nil
+    end
   end
   return found
 end
@@ -60,8 +65,8 @@ end
 -- its lease is over.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table by the election's name, each with `renewed_ago` in seconds, by the store's clock, where the store tells, or with
--- `trouble` alone, why it cannot be read; or nil, message, code
+-- @treturn table by the election's name, each with `renewed_ago` in seconds and `over`, whether its lease is, by the store's
+-- clock, where the store tells, or with `trouble` alone, why it cannot be read; or nil, message, code
 function tools.records(store, names)
   local wanted, found = {}, {}
   for _, name in ipairs(names) do
@@ -80,15 +85,16 @@ end
 --- Elections and who leads them.
 -- @tparam table store
 -- @tparam table names of all records
--- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago =, trouble =, orders =, ordered =
--- what those say in words, runs = marks of crown.register.runs, ran = those in words }`, times in seconds; or nil, message, code
+-- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago =, over =, trouble =, orders =,
+-- ordered = what those say in words, runs = marks of crown.register.runs, ran = those in words }`, times in seconds; or nil,
+-- message, code
 function tools.list(store, names)
   local records, problem, code = tools.records(store, names)
   if not records then return nil, problem, code end
   local found = {}
   for name, one in pairs(records) do
     found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait,
-      renewed_ago = one.renewed_ago, trouble = one.trouble, orders = one.orders,
+      renewed_ago = one.renewed_ago, over = one.over, trouble = one.trouble, orders = one.orders,
       ordered = orders.words(one.orders, os.time()), runs = one.runs, ran = runs.words(one.runs, os.time()) }
   end
   table.sort(found, function(a, b) return a.name < b.name end)
@@ -101,7 +107,8 @@ local function leader_words(one)
   local ordered = orders.words(one.orders, os.time())
   ordered = ordered and "; " .. ordered or ""
   if not one.node then return "nobody leads" .. ordered end
-  local renewed = one.renewed_ago and (", renewed %s s ago by the store's clock"):format(figure.about(one.renewed_ago)) or ""
+  local renewed = one.renewed_ago and (", renewed %s s ago by the store's clock%s"):format(figure.about(one.renewed_ago),
+    one.over and ": its lease is over" or "") or ""
   return ("%s, epoch %s%s%s"):format(one.node, epochs.text(one.epoch), renewed, ordered)
 end
 

@@ -105,6 +105,10 @@ static void a_server_that_takes_no_more_clients_or_writes_is_mended_in_its_own_w
          "replica"},
         {"mysql", "Access denied, this account is locked", "ACCOUNT UNLOCK"},
         {"mysql", "the server does not offer TLS", "mysql://"},
+        {"mysql", "Unknown database 'crown'", "CREATE DATABASE"},
+        {"mysql", "Lock wait timeout exceeded; try restarting transaction", "PROCESSLIST"},
+        {"mysql", "Query execution was interrupted (max_statement_time exceeded)", "PROCESSLIST"},
+        {"postgres", "canceling statement due to lock timeout", "pg_locks"},
         {"nats", "the server does not offer TLS", "nats://"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

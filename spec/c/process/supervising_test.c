@@ -284,7 +284,9 @@ static void a_supervisor_without_what_it_needs_says_so_and_ends(void **state)
     whole_supervisor.no_signals = true;
     errno = EMFILE;
     whole_supervisor_starts();
-    assert_did("logs set up the supervisor: make a signalfd: Too many open files", "ends with 1");
+    assert_did("logs set up the supervisor: make a signalfd: Too many open files (ulimit -n, "
+               "LimitNOFILE=)",
+               "ends with 1");
 }
 
 static void a_supervisor_without_null_says_so_and_ends(void **state)
