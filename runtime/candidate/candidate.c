@@ -124,13 +124,13 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
     bool asked =
         action->reason == ELECTION_REASON_SHUTDOWN || action->reason == ELECTION_REASON_ABDICATED;
     struct telemetry *telemetry = candidate->env->telemetry;
-    candidate->tells_lost = action->notice == ELECTION_NOTICE_LOST ? action->epoch : 0;
+    candidate->env->telling.lost = action->notice == ELECTION_NOTICE_LOST ? action->epoch : 0;
     if (asked)
         telemetry_emit_at(telemetry, LOG_INFO, &candidate->source, events[action->notice], fields,
                           count);
     else
         telemetry_emit(telemetry, &candidate->source, events[action->notice], fields, count);
-    candidate->tells_lost = 0;
+    candidate->env->telling.lost = 0;
     if (action->notice == ELECTION_NOTICE_LOST)
         leader_forget_own(candidate);
     note_doubt(candidate, action->notice);
@@ -247,7 +247,7 @@ static uint64_t shown_epoch(const struct candidate *candidate,
                             const struct candidate_status *status)
 {
     bool follows = status->view.phase == ELECTION_FOLLOWING && status->leader != NULL;
-    bool is_leaders = follows || candidate->tells_leader || status->leader_epoch != 0;
+    bool is_leaders = follows || candidate->env->telling.leader || status->leader_epoch != 0;
     return is_leaders ? status->leader_epoch : status->view.epoch;
 }
 
@@ -255,7 +255,8 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
 {
     const struct candidate *candidate = container_of(source, struct candidate, source);
     struct candidate_status status;
-    const bool lost = candidate->tells_lost != 0; /* whoever leads now is told of on its own */
+    const bool lost =
+        candidate->env->telling.lost != 0; /* whoever leads now is told of on its own */
     candidate_status(candidate, &status);
     *subject = (struct telemetry_subject){
         .name = candidate->name,
@@ -264,7 +265,7 @@ static void describe(const struct telemetry_source *source, struct telemetry_sub
         .oracle = candidate->oracle,
         .store = candidate->store,
         .leader = lost ? candidate_node(candidate) : status.leader,
-        .epoch = lost ? candidate->tells_lost : shown_epoch(candidate, &status),
+        .epoch = lost ? candidate->env->telling.lost : shown_epoch(candidate, &status),
     };
 }
 

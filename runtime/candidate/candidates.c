@@ -22,7 +22,8 @@ struct candidates {
     void *context;
     struct list recent; /* what changed last stands last */
     uint64_t stamp;     /* of the last change */
-    uint64_t removed;   /* of the last removal */
+    uint64_t removed;   /* of the last removal, or of the beginning of all this */
+    bool watched;       /* somebody has asked for a stamp, so changes are noted */
     unsigned count, leading;
 };
 
@@ -76,6 +77,7 @@ int candidates_add(struct candidates *candidates, struct candidate *candidate,
         first->twin = candidate;
     }
     list_append(&candidates->list, &candidate->link);
+    list_append(&candidates->recent, &candidate->recent);
     candidates->count++;
     candidates_touch(candidates, candidate);
     return 0;
@@ -185,13 +187,19 @@ unsigned candidates_leading(const struct candidates *candidates)
 
 void candidates_touch(struct candidates *candidates, struct candidate *candidate)
 {
-    candidate->stamp = ++candidates->stamp;
+    uint64_t stamp = ++candidates->stamp;
+    if (!candidates->watched)
+        return; /* mostly: to note it would touch the memory of two others */
+    candidate->stamp = stamp;
     list_remove(&candidate->recent);
     list_append(&candidates->recent, &candidate->recent);
 }
 
-uint64_t candidates_stamp(const struct candidates *candidates)
+uint64_t candidates_stamp(struct candidates *candidates)
 {
+    if (!candidates->watched)
+        candidates->removed = candidates->stamp;
+    candidates->watched = true;
     return candidates->stamp;
 }
 
@@ -214,7 +222,7 @@ bool candidates_changed(const struct candidates *candidates, uint64_t since, uns
                         void (*visit)(struct candidate *candidate, void *context), void *context)
 {
     unsigned count;
-    if (since < candidates->removed || since > candidates->stamp)
+    if (!candidates->watched || since < candidates->removed || since > candidates->stamp)
         return false;
     struct list_node *node = first_changed(candidates, since, &count);
     if (count > most)

@@ -51,14 +51,15 @@ unsigned candidates_leading(const struct candidates *candidates);
 /** Notes that what the status of an election shows may have changed. */
 void candidates_touch(struct candidates *candidates, struct candidate *candidate);
 
-/** @return the stamp of the last change; it only grows. */
-uint64_t candidates_stamp(const struct candidates *candidates);
+/** @return the stamp of the last change; it only grows. From the first call on changes are noted.
+ */
+uint64_t candidates_stamp(struct candidates *candidates);
 
 /**
  * Calls `visit`, which removes none, for each election that has changed since a stamp, in the order
  * of the changes. It costs as much as there are such.
- * @return false where that cannot be told, since one was removed after it, or there are more than
- * `most`: then nothing was called.
+ * @return false where that cannot be told, since one was removed after it, none was noted yet, or
+ * there are more than `most`: then nothing was called.
  */
 bool candidates_changed(const struct candidates *candidates, uint64_t since, unsigned most,
                         void (*visit)(struct candidate *candidate, void *context), void *context);

@@ -6,6 +6,7 @@
 #define CROWN_CANDIDATE_ENV_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct candidates;
 struct children;
@@ -26,7 +27,12 @@ struct candidate_env {
     struct candidates *candidates;
     struct starts *starts;
     const char *node; /* this candidate's name */
-    bool stopping;    /* the runtime was told to end: no election begins any more */
+    /* While a candidate tells of an event: what that is about. */
+    struct {
+        bool leader;   /* the leader, and not a term of ours */
+        uint64_t lost; /* the end of our term with this epoch; else 0 */
+    } telling;
+    bool stopping; /* the runtime was told to end: no election begins any more */
 
     /** The runtime does not end while an election holds it; each `true` is followed by a `false`.
      */

@@ -56,9 +56,9 @@ void leader_tell(struct candidate *candidate)
     told->leader = shared_text(status.leader);
     told->epoch = status.leader_epoch;
     bool own = status.view.phase == ELECTION_LEADING;
-    candidate->tells_leader = true;
+    candidate->env->telling.leader = true;
     telemetry_emit_at(candidate->env->telemetry, own ? LOG_DEBUG : LOG_INFO, &candidate->source,
                       TELEMETRY_LEADERSHIP_CHANGED, NULL, 0);
-    candidate->tells_leader = false;
+    candidate->env->telling.leader = false;
     handlers_leader(candidate, status.leader, status.leader_epoch);
 }

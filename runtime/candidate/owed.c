@@ -9,10 +9,10 @@ static void tell(struct candidate *candidate, uint64_t epoch)
 {
     const struct log_field reason =
         log_string("reason", election_reason_name(ELECTION_REASON_RUNTIME_DIED));
-    candidate->tells_lost = epoch;
+    candidate->env->telling.lost = epoch;
     telemetry_emit(candidate->env->telemetry, &candidate->source, TELEMETRY_LEADERSHIP_LOST,
                    &reason, 1);
-    candidate->tells_lost = 0;
+    candidate->env->telling.lost = 0;
 }
 
 /* @return whether `lost` is owed. */

@@ -111,7 +111,6 @@ struct candidate {
     bool doubted;                        /* the store may have forgotten who leads: sat out */
     bool stands;                         /* candidate_stand */
     bool denied_unsure;                  /* nobody knows yet whether the holder lives */
-    bool tells_leader;                   /* an event is about the leader, and not our terms */
     struct scope *scope; /* what lives as long as the election: its oracle calls and what they have
                             opened, a command that belongs to no term; NULL: nothing does now */
     struct term *term;   /* NULL: nothing can run in one */
@@ -136,7 +135,6 @@ struct candidate {
     struct outage *outage; /* NULL: it answers */
     int64_t answered_ns;   /* TIME_NEVER: it never answered */
     char *denied_because;  /* as the last denial said, or NULL */
-    uint64_t tells_lost;   /* an event is about the end of our term with this epoch; else 0 */
     struct bars *bars;     /* what speaks against leading, in words; NULL: nothing */
 
     struct commands *commands; /* NULL: there are none */

@@ -31,6 +31,9 @@ static void change_pause(struct lua_vm *vm, int from, int to)
 void tidy_open(struct lua_vm *vm)
 {
     (void)lua_gc(vm->L, LUA_GCSETPAUSE, PAUSE);
+    /* What is freed joins what is free beside it, so that the end of the heap can be given back:
+     * else what a hundred thousand refreshes need that wait for one renewal stays, some 10 MB. */
+    (void)mallopt(M_MXFAST, 0);
 }
 
 static void burst_is_over(struct lua_vm *vm)

@@ -94,7 +94,7 @@ describe("what a runtime has seen", function()
     assert.is_nil(at(1))
     assert.is_true(at(2))
     assert.is_true(at(2))
-    assert.same({ 2, 12 }, { session.session.serial, session.session.ttl })
+    assert.same({ 2, 12 }, { session.found.serial, session.found.ttl })
   end)
 
   it("has no record of what is none, and learns nothing of it", function()

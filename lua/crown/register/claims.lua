@@ -141,8 +141,8 @@ end
 -- What is known already of the session that holds an election is enough to deny: thousands that one holds need no look each. All
 -- else needs a look.
 local function known_to_stand(session, member, seen, holder, sent)
-  if not holder.session then return "look" end
-  seen.holder, seen.quiet, seen.lives = holder.session, sent - holder.since, holder.renewed
+  if not holder.found then return "look" end
+  seen.holder, seen.quiet, seen.lives = holder.found, sent - holder.since, holder.renewed
   local what, one = rule.claim(session:me(member.trusts, member), seen)
   if what == "denied" then return what, one, seen end
   return "look"

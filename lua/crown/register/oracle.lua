@@ -10,12 +10,16 @@ local record = require "crown.register.record"
 local renewals = require "crown.core.renewals"
 local Session = require "crown.register.session"
 local rule = require "crown.register.rule"
+local Seen = require "crown.register.seen"
 local several = require "crown.register.several"
 local terms = require "crown.register.terms"
 local Watch = require "crown.register.watch"
 
 local Oracle = { is_core = true }
 Oracle.__index = Oracle
+
+-- Of a candidate's state, which mostly is its slot (crown.register.terms) too.
+local FIELDS = { "slot", "election", "leading", unpack(Seen.FIELDS) }
 
 local PATIENCE = 4 -- questions of a renewal, each of which has its time-out
 local JITTER = 1.1 -- times a pause is what the core makes of it at most
@@ -51,7 +55,7 @@ local function kind_of(kinds, store, options)
     local common = { session = session, ttl = options.ttl, delay = options.delay, store = store, retry = options.retry,
       trusts = options.trust_empty, doubts = options.doubts }
     common.watch = store.hear and Watch.new(session, math.min(WATCH_SECONDS, options.delay))
-    kinds[key] = { common = common, new = packed.kind({ "slot", "election", "leading" }, setmetatable(common, Oracle)) }
+    kinds[key] = { common = common, new = packed.kind(FIELDS, setmetatable(common, Oracle)) }
   end
   return kinds[key]
 end
@@ -71,7 +75,7 @@ function Oracle.join(kinds, store, options)
   end
   local kind = core.atomic(kind_of, kinds, store, options)
   local common, self = kind.common, kind.new()
-  self.slot, self.election, self.leading = core.atomic(terms.slot, common.session, options.name), options.election, false
+  self.slot, self.election, self.leading = core.atomic(terms.slot, common.session, options.name, self), options.election, false
   for own, value in pairs { store = store, retry = options.retry, trusts = options.trust_empty, doubts = options.doubts } do
     if common[own] ~= value then self[own] = value end -- thousands of elections mostly have the same
   end

@@ -8,8 +8,10 @@ local record = require "crown.register.record"
 local Seen = {}
 Seen.__index = Seen
 
--- `holder` and `term` are of crown.register.terms.
-local entry_of = packed.kind { "name", "serial", "epoch", "version", "text", "memory", "since", "holder", "term" }
+--- What most entries have. `holder` and `term` are of crown.register.terms.
+Seen.FIELDS = { "name", "serial", "epoch", "version", "text", "memory", "since", "holder", "term" }
+
+local entry_of = packed.kind(Seen.FIELDS)
 
 --- Makes one.
 -- @tparam function now → seconds on a clock of our own that never jumps
@@ -20,12 +22,13 @@ end
 
 --- The entry of a name.
 -- @string name
--- @treturn table `name`; `serial` and `epoch`, the highest that were seen (-1 and 0: none); `session`, the record that was seen
+-- @tparam[opt] table made what is to be the entry, where there is none yet
+-- @treturn table `name`; `serial` and `epoch`, the highest that were seen (-1 and 0: none); `found`, the record that was seen
 -- last, where the name is a session's
-function Seen:of(name)
+function Seen:of(name, made)
   local entry = self.entries[name]
   if not entry then
-    entry = entry_of()
+    entry = made or entry_of()
     entry.name, entry.serial, entry.epoch = name, -1, 0
     self.entries[name] = entry
   end
@@ -53,9 +56,9 @@ end
 
 -- A session's record is read once, though all that it holds are judged by it.
 local function read(entry, answer)
-  if entry.session and entry.text == answer.text then return entry.session end
+  if entry.found and entry.text == answer.text then return entry.found end
   local found, problem = record.read(answer, entry.name)
-  if record.is_reserved(entry.name) then entry.session = found end
+  if record.is_reserved(entry.name) then entry.found = found end
   return found, problem
 end
 
