@@ -20,6 +20,7 @@ local Pace = require "crown.election.pace"
 local rules = require "crown.election.rules"
 local schema = require "crown.check.schema"
 local settings = require "crown.election.settings"
+local slots = require "crown.election.slots"
 local Term = require "crown.election.term"
 local usage = require "crown.check.usage"
 
@@ -99,13 +100,22 @@ end
 -- verdict; errors are caught there and reported with the task's traceback.
 function Election:perform(kind, argument, epoch)
   local module, verdict, state = self.common.module, self.common.verdict, self.state
-  if kind == "claim" then return self:bound(kind, verdict("claim", state, module.claim(state))) end
+  local group = self.group
+  if kind == "claim" then
+    if group then return self:bound(kind, verdict("claim", state, group:ask(self, module.claim, state))) end
+    return self:bound(kind, verdict("claim", state, module.claim(state)))
+  end
   if kind == "refresh" then return self:bound(kind, verdict("refresh", state, module.refresh(state))) end
   if kind == "info" then
+    if group then return self:bound("handle_info", verdict("handle_info", state, group:hear(self, module, argument))) end
     if not module.handle_info then return "nothing" end
     return self:bound("handle_info", verdict("handle_info", state, module.handle_info(state, argument)))
   end
-  if kind == "abdicate" then return module.abdicate and module.abdicate(state, argument) end
+  if kind == "abdicate" then
+    local answer = module.abdicate and module.abdicate(state, argument)
+    if group then group:left(self) end
+    return answer
+  end
   if kind == "won" then
     self.handle:won()
     argument = Term.new(self.handle, self.name, argument)
@@ -352,11 +362,8 @@ local function begin(self, where, spec, own_rules)
   handle:start()
 end
 
---- Declares an election; it starts when the script waits or ends.
--- @tparam table given the options: docs/app.md
--- @treturn Election
--- @raise a usage error that names the option
-local function elect(given)
+-- Declares one; with a group it is a slot of that: see crown.election.slots.
+local function declare(given, group)
   if core.lua_child then usage.error("crown.elect: a child process holds no elections") end
   local name = type(given) == "table" and type(given.name) == "string" and given.name or "?"
   local where = ("elect '%s'"):format(name)
@@ -367,6 +374,7 @@ local function elect(given)
   local spec = plan.spec
   local self = new_election()
   self.name = name
+  if group then self.group, spec.has_abdicate = group, true end
   local opts = oracle_options_for(self, plan)
   if not known then settle_timing(where, plan, opts) end
   self.common, spec.name = plan.common, name
@@ -383,6 +391,15 @@ local function elect(given)
   if settings.checking then settings.declared[#settings.declared + 1] = self end
   if self.state == oracle.IGNORE then settings.ignored[candidate] = self else begin(self, where, spec, plan.rules) end
   return self
+end
+
+--- Declares an election; it starts when the script waits or ends.
+-- @tparam table given the options: docs/app.md
+-- @treturn Election; with `slots` an object with its methods, and `elections`, one for each slot
+-- @raise a usage error that names the option
+local function elect(given)
+  if type(given) ~= "table" or given.slots == nil then return declare(given) end
+  return slots.elect(declare, ("elect '%s'"):format(type(given.name) == "string" and given.name or "?"), given)
 end
 
 return elect

@@ -90,6 +90,7 @@ crown.elect(options)          declares an election; raises an error that names a
   never                       true: this candidate only follows
   healthy                     a function, { exec = {...} } or { http = URL }, with every, timeout, fail, pass:
                               it leads only while that passes
+  slots                       so many nodes lead at once, each one of NAME.1, NAME.2 ... (CROWN_SLOT)
   window                      "Mon-Fri 08:00-18:00 Europe/Berlin", or a list: it leads only then
 
 election:status()             phase, leader, epoch, expires_in, term, barred

@@ -52,14 +52,14 @@ local function progress(election)
   events.listen({ "leadership.changed" }, function(event)
     if election:is_leader() or event.phase == "leading" then return end -- what follows says so
     local ends = election:status().expires_in
-    say("following '%s'; %s leads%s%s", name, who(event.leader), epoch_of(event.epoch),
+    say("following '%s'; %s leads%s%s", event.name, who(event.leader), epoch_of(event.epoch),
       ends and (", its lease ends in %s"):format(words.span(ends)) or "")
     shown = true
   end)
   events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
     cooling, shown = event.phase == "cooling", true
-    if not cooling then return say("leading '%s'%s", name, epoch_of(event.epoch)) end
-    say("'%s' is won%s: %s", name, epoch_of(event.epoch), words.phase(election:status()))
+    if not cooling then return say("leading '%s'%s", event.name, epoch_of(event.epoch)) end
+    say("'%s' is won%s: %s", event.name, epoch_of(event.epoch), words.phase(election:status()))
   end)
   tell_of_bars(election)
   events.listen({ "oracle.amnesia" }, function(event)
@@ -79,7 +79,7 @@ local function progress(election)
       local cause = event.error and (" (%s)"):format(event.error) or ""
       local what = cooling and "'%s' is lost before its cool-down is over" or "no longer leading '%s'"
       local next_step = election:status().barred and "campaigning again when it may be led here" or "campaigning again"
-      say(what .. ": %s%s; %s", name, event.reason, cause, next_step)
+      say(what .. ": %s%s; %s", event.name, event.reason, cause, next_step)
     end
   end)
 end

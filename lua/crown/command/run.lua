@@ -47,6 +47,8 @@ local run = {
       default = "no check" },
     { name = "window", value = "HOURS", many = true, default = "at any time",
       help = "lead only then: 'Mon-Fri 08:00-18:00 Europe/Berlin'; give it again for further hours" },
+    { name = "slots", value = "COUNT", number = { least = 1, most = 64, integer = true }, default = "one leader",
+      help = "so many nodes lead at once, each one of NAME.1, NAME.2 …; COMMAND gets CROWN_SLOT" },
     { name = "quiet", help = "do not say who leads, nor that somebody else does" },
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace",
       default = "tree" },
@@ -108,6 +110,13 @@ local function check(options, words)
   end
   if options.never and (options.once or options.wait) then
     usage.error("run: --never never leads, so %s could only give up", options.once and "--once" or "--wait")
+  end
+  if options.slots and (options.once or options.wait) then
+    usage.error("run: --slots cannot go with --%s, which asks for one leader", options.once and "once" or "wait")
+  end
+  if options.slots and (options.follower or options.signal) then
+    usage.error("run: --slots cannot go with --%s: it would run a command for each slot",
+      options.signal and "signal" or "follower")
   end
   if options.fence and not options.signal then
     usage.error("run: --fence belongs to --signal; otherwise COMMAND is killed at the deadline anyway")
@@ -290,6 +299,7 @@ function run.declare(options, words)
   local job = job_of(options)
   local election = elect {
     name = words[1],
+    slots = options.slots,
     never = options.never,
     window = options.window,
     healthy = options.healthy and { exec = { "/bin/sh", "-c", options.healthy } } or nil,

@@ -7,6 +7,7 @@ local Pace = require "crown.election.pace"
 local printable = require "crown.text.printable"
 local rules = require "crown.election.rules"
 local schema = require "crown.check.schema"
+local slots = require "crown.election.slots"
 local usage = require "crown.check.usage"
 
 local options = {}
@@ -70,6 +71,7 @@ options.election = {
   handlers = { type = { "string", "table" } },
   claim_delay = { type = "number", least = 0, most = 86400, default = 0 },
   retry = { type = "number", above = 0, most = 86400, default = 1 },
+  slots = slots.RULE,
   backoff = Pace.RULES.backoff,
   splay = Pace.RULES.splay,
   monitor_leader = { type = "boolean", default = true },

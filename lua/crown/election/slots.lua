@@ -1,0 +1,199 @@
+--- Several leaders of one election: `slots = 3` makes the elections NAME.1, NAME.2 and NAME.3, each with one leader at most and
+-- epochs of its own. A candidate takes part in all of them, and leads one at most.
+-- @internal crown.election.slots
+
+local core = require "crown.core"
+local events = require "crown.election.events"
+local names = require "crown.check.names"
+local promise = require "crown.core.promise"
+local schema = require "crown.check.schema"
+local usage = require "crown.check.usage"
+
+local slots = {}
+
+--- The option of an election, as crown.check.schema has it.
+slots.RULE = { type = "number", integer = true, least = 1, most = 64 }
+
+local AGAIN = 5 -- seconds until a candidate looks again that waits while another slot is led here
+local TURN = 10 -- seconds for which a claim waits at most for that of another slot
+local WAKE = {} -- the message that a slot given up here sends to the others
+
+-- --- one slot at a time
+
+local Group = {}
+Group.__index = Group
+
+-- Whether the one that was won last may still have a tree, or is about to lead.
+local function may_lead(election)
+  local phase = election:status().phase
+  return phase ~= "following" or election.granting
+end
+
+local function is_free(group, election)
+  local holder = group.holder
+  if holder == nil or holder == election then return true end
+  if may_lead(holder) then return false end
+  group.holder = nil
+  return true
+end
+
+local function take(group, election)
+  if not is_free(group, election) then return false end
+  group.holder = election
+  return true
+end
+
+-- The grant is known to the core when the task that claimed has ended.
+local function note_granting(election)
+  election.granting = true
+  core.detach(function()
+    core.sleep(0)
+    election.granting = nil
+  end)
+end
+
+local function settle(group, election, state, verdict, ...)
+  if verdict ~= true then return verdict, ... end
+  if core.atomic(take, group, election) then
+    note_granting(election)
+    return verdict, ...
+  end
+  local abdicate = election.common.module.abdicate
+  if abdicate then abdicate(state) end
+  return group:denial()
+end
+
+function Group:denial()
+  return false, { error = ("this candidate leads '%s'"):format(self.holder and self.holder.name or "another slot"),
+    retry_in = AGAIN }
+end
+
+--- Asks an oracle for a slot, where this candidate leads no other one. One is asked for at a time.
+-- @tparam Election election of the slot
+-- @tparam function ask the oracle's claim or handle_info
+-- @param state the oracle's
+-- @param[opt] message for handle_info
+-- @return as the oracle
+function Group:ask(election, ask, state, message)
+  if not core.atomic(is_free, self, election) then return self:denial() end
+  local before, mine = self.turn, promise()
+  self.turn = mine
+  if before then before:wait(TURN) end
+  local free = core.atomic(is_free, self, election)
+  local function finish(fine, ...)
+    mine:resolve()
+    if not fine then error((...), 0) end
+    return ...
+  end
+  if not free then return finish(true, self:denial()) end
+  return finish(pcall(function() return settle(self, election, state, ask(state, message)) end))
+end
+
+--- What a candidate does with a message: others than the group's own are the oracle's, and wait while another slot is led here.
+-- @tparam Election election of the slot
+-- @tparam table module the oracle's
+-- @param message
+-- @return as of an oracle's handle_info
+function Group:hear(election, module, message)
+  if message == WAKE then return self:ask(election, module.claim, election.state) end
+  if not module.handle_info or not core.atomic(is_free, self, election) then return nil end
+  if self.holder == election then return module.handle_info(election.state, message) end
+  return self:ask(election, module.handle_info, election.state, message)
+end
+
+--- A slot was given back, and its tree has gone.
+-- @tparam Election election of the slot
+function Group:left(election)
+  if self.holder ~= election then return end
+  self.holder = nil
+  for _, other in ipairs(self.elections) do
+    if other ~= election then other:send(WAKE) end
+  end
+end
+
+-- --- all of them, as crown.elect returns them
+
+local Slots = {}
+Slots.__index = Slots
+
+--- The slot that is led here, or the first one.
+-- @treturn Election
+function Slots:current()
+  for _, one in ipairs(self.elections) do
+    if one:status().phase ~= "following" then return one end
+  end
+  return self.elections[1]
+end
+
+function Slots:status() return self:current():status() end
+
+function Slots:is_leader() return self:current():is_leader() end
+
+function Slots:send(message)
+  for _, one in ipairs(self.elections) do one:send(message) end
+  return true
+end
+
+function Slots:abdicate() self:current():abdicate() end
+
+function Slots:stop()
+  for _, one in ipairs(self.elections) do one:stop() end
+end
+
+local function with_slot(child, number)
+  if type(child) ~= "table" then return child end
+  local copy = {}
+  for key, value in pairs(child) do copy[key] = value end
+  if copy[1] ~= nil and copy.command == nil then copy = { command = copy } end
+  local env = { CROWN_SLOT = tostring(number) }
+  for name, value in pairs(type(copy.env) == "table" and copy.env or {}) do env[name] = value end
+  if copy.env == nil or type(copy.env) == "table" then copy.env = env end
+  return copy
+end
+
+local function option_of(given, number)
+  local copy = {}
+  for key, value in pairs(given) do copy[key] = value end
+  copy.slots, copy.name = nil, ("%s.%d"):format(given.name, number)
+  copy.child = with_slot(given.child, number)
+  return copy
+end
+
+local function check(where, given)
+  schema.check_value(where, "slots", given.slots, slots.RULE)
+  schema.check_value(where, "name", given.name, names.rule { required = "every election has a name" })
+  if given.follower_child then
+    usage.error("%s: follower_child has no place beside slots: a leader of one slot follows in all others", where)
+  end
+  if type(given.child) == "table" and given.child.mode == "signal" then
+    usage.error("%s: child: mode 'signal' has no place beside slots: it would run a command for each of them", where)
+  end
+  local longest = ("%s.%d"):format(given.name, given.slots)
+  if #longest > names.MOST then usage.error("%s: name: with its slots a name has at most %d characters", where, names.MOST) end
+end
+
+-- A command that ends by itself, and ends its election with that, ends them all.
+local function end_together(self)
+  events.listen({ "process.terminating" }, function(event)
+    for _, one in ipairs(self.elections) do
+      if one.name == event.name then return self:stop() end
+    end
+  end)
+end
+
+--- Declares the elections of all slots.
+-- @tparam function elect declares one: its options, the group → Election
+-- @string where how messages name the election
+-- @tparam table given the options, with `slots`
+-- @treturn Slots `name`, `elections`
+-- @raise a usage error that names the option
+function slots.elect(elect, where, given)
+  check(where, given)
+  local group = setmetatable({ elections = {} }, Group)
+  local self = setmetatable({ name = given.name, elections = group.elections }, Slots)
+  for number = 1, given.slots do group.elections[number] = elect(option_of(given, number), group) end
+  end_together(self)
+  return self
+end
+
+return slots
