@@ -64,8 +64,11 @@ describe("an election with slots", function()
     ]]):format(name, election.url, dir))
     local one = election:start("one", app)
     settled({ one }, 1)
-    eventually(function() return read_file(dir .. "/said") end, SOON)
-    local slot, of = read_file(dir .. "/said"):match "^slot=(%d) of=(%S+) epoch=%d+\n$"
+    local slot, of
+    eventually(function()
+      slot, of = (read_file(dir .. "/said") or ""):match "^slot=(%d) of=(%S+) epoch=%d+\n$"
+      return slot
+    end, SOON)
     assert.equal(("%s.%s"):format(name, slot), of)
     assert.same({ [tonumber(slot)] = "one" }, leaders())
     local two = election:start("two", app)
