@@ -372,16 +372,16 @@ function Etcd.evict(opts, name)
   end)
 end
 
-local function is_led(self)
+local function holder_of(self)
   local answers = self.session.batch:ask { first(self) }
-  return not answers or key_of(answers[1]) ~= nil
+  if answers then return held_by(key_of(answers[1])) or false end
 end
 
-return ordered.oracle(Etcd, { word = "etcd", lists_candidates = true,
+return ordered.oracle(Etcd, { word = "etcd", feeds = true, lists_candidates = true,
   owner = function(self) return self.session, self.name end,
   store = function(self) return Orders.new(self.session.client, self.session.prefix) end,
   leads = function(self) return self.place ~= nil and self.place.leading == true end,
-  is_free = function(self) return not is_led(self) end,
+  holder = holder_of,
   visit = function(opts, fn)
     return with_client(opts, function(client, checked) return fn(Orders.new(client, checked.parsed.prefix)) end)
   end })

@@ -260,11 +260,12 @@ end
 
 Kubernetes.list, Kubernetes.evict, Kubernetes.health, Kubernetes.rights = admin.list, admin.evict, admin.health, admin.rights
 
-local function is_free(self)
-  return look(self) ~= nil and self.sight:left(core.now()) <= 0
+local function holder_now(self)
+  if look(self) == nil then return nil end
+  return self.sight:left(core.now()) > 0 and holder_of(self.sight.record, {})
 end
 
-return ordered.oracle(Kubernetes, { word = "kubernetes", visit = admin.with_orders, is_free = is_free,
+return ordered.oracle(Kubernetes, { word = "kubernetes", feeds = true, visit = admin.with_orders, holder = holder_now,
   owner = function(self) return self.watch, self.name end,
   leads = function(self) return self.term ~= nil end,
   looks = function(self) return self.delay end,

@@ -12,6 +12,8 @@ local explain = require "crown.link.explain"
 local lease = require "crown.oracle.lease"
 local memory = require "crown.zookeeper.memory"
 local options = require "crown.zookeeper.options"
+local ordered = require "crown.oracle.ordered"
+local Orders = require "crown.zookeeper.orders"
 local recipe = require "crown.zookeeper.recipe"
 local Session = require "crown.zookeeper.session"
 local Trust = require "crown.oracle.trust"
@@ -42,7 +44,8 @@ end
 function ZooKeeper.init(opts)
   local checked, problem = options.check(opts)
   if not checked then return nil, problem end
-  local base = recipe.base(checked.parsed.path, tostring(checked.lock or opts.crown_name))
+  local name = tostring(checked.lock or opts.crown_name)
+  local base = recipe.base(checked.parsed.path, name)
   if opts.checking then return setmetatable({}, ZooKeeper) end
   local token
   token, problem = candidate.enter("zookeeper " .. checked.url, base, opts)
@@ -50,7 +53,7 @@ function ZooKeeper.init(opts)
   local key = ("%s\n%s\n%.17g\n%.17g\n%s\n%.17g\n%s"):format(checked.url, opts.token, checked.ttl, options.timeout(checked),
     checked.acl, checked.amnesia_wait, tostring(checked.trust_empty))
   local session = Session.of(key, function() return new_session(checked) end)
-  return setmetatable({ session = session, kind = checked.kind, node = opts.node, base = base,
+  return setmetatable({ session = session, kind = checked.kind, node = opts.node, base = base, name = name,
     owner = recipe.owner(("%s\n%s\n%s"):format(checked.url, base, token)), send = opts.send }, ZooKeeper)
 end
 
@@ -278,4 +281,20 @@ end
 
 ZooKeeper.list, ZooKeeper.evict, ZooKeeper.health, ZooKeeper.rights = admin.list, admin.evict, admin.health, admin.rights
 
-return ZooKeeper
+local function first_in(self)
+  local connection = self.session:ready()
+  local queue = connection and look(self, connection)
+  if queue then return queue[1] and holder_of(self, connection, queue[1].name) or false end
+end
+
+return ordered.oracle(ZooKeeper, { word = "zookeeper", lists_candidates = true, visit = admin.with_orders, holder = first_in,
+  owner = function(self) return self.session, self.name end,
+  leads = function(self) return self.place ~= nil and self.place.leading == true end,
+  store = function(self)
+    local session = self.session
+    local function ready()
+      local connection, problem, code = session:ready()
+      return connection, connection and session.timeout or problem, code
+    end
+    return Orders.new(ready, session.parsed.path, session.acl, function(connection) return session:watches_orders(connection) end)
+  end })

@@ -26,7 +26,8 @@ no runtime of NODE is known, and where somebody else leads afterwards.]],
 }
 
 local TTL = 15 -- where the oracle does not say it
-local STANDS_BACK = 2 -- of a follower's pauses: for so long a node claims nothing that has just given a term up
+local RETRY, STANDS_BACK = 1, 3 -- a follower's pause, where the oracle has no longer one; and how many of them are enough for a
+                               -- node that stands back, since it has just given a term up
 local COMES = 3 -- seconds in which a node may come back that has just given a term up
 
 local function refuse(...)
@@ -61,7 +62,7 @@ end
 local function time_for(module, opts)
   if not module.timing then return TTL end
   local ttl, _, _, retry = module.timing(opts)
-  return math.max(ttl, STANDS_BACK * (retry or 0))
+  return math.max(ttl or 0, STANDS_BACK * math.max(RETRY, retry or 0))
 end
 
 -- @return for how long others leave the election to the node; or nil, an exit code

@@ -135,15 +135,8 @@ end
 --- Looks what stands there.
 function Member:look() look_at(self.book, { self }) end
 
---- Whether its node leaves the election to another one, unless that does not come.
--- @treturn boolean
-function Member:stands_back()
-  local found = self.orders
-  return found ~= nil and found.to ~= nil and found.to ~= self.book.node and not orders.is_paused(found, os.time())
-end
-
 --- What keeps it from claiming.
--- @bool is_free whether nobody leads; it is asked for where it stands back
+-- @bool is_free whether nobody leads, as far as is known
 -- @treturn number seconds until it asks again; or nil: nothing does
 -- @treturn string why
 function Member:barred(is_free)
@@ -170,25 +163,15 @@ function Member:won()
   remove(self, version, rest)
 end
 
-local function living(election)
-  local handle = election.handle
-  return handle and not handle:finished() and handle or nil
-end
-
 --- Tells its core what speaks against its leading: see crown.register.obey.
 function Member:obey(bar, why, before)
-  local handle = living(self.election)
-  if handle and before and before ~= bar then handle:allow(before) end
-  if handle and bar then return handle:bar(bar, why) end
+  if obey.tell_core(self.election, bar, why, before) then return end
   if not self.election.handle then self.is_to_go = bar and self.book:leads(self) or nil end
   self.election:send "orders"
 end
 
 --- Says it again.
-function Member:remind(bar, why)
-  local handle = living(self.election)
-  if handle then elections.emit("leadership.barred", { reason = bar, error = why }, handle) end
-end
+function Member:remind(bar, why) obey.remind_core(self.election, bar, why) end
 
 --- Whether it is to go, of one without a core that could be told: once.
 -- @treturn boolean

@@ -14,18 +14,30 @@ local WRITE_TRIES = 5
 
 -- --- candidates
 
-local function denied(wait, why) return false, { retry_in = wait, error = why } end
+local function denied(wait, why, holder)
+  return false, { retry_in = wait, error = why, node = holder and holder.node, epoch = holder and holder.epoch }
+end
+
+-- What keeps a candidate from asking at all. What it remembers may be over, so it looks; and before its first claim, since others
+-- would see it lead for a moment.
+-- @return as Member:barred; who leads
+local function barred(how, self, member)
+  if member.orders or not (member.sent or how.feeds) then member:look() end
+  if not member.orders then return nil end
+  local holder = how.holder(self)
+  local wait, why = member:barred(holder == false)
+  return wait, why, holder or nil
+end
 
 -- Asks and judges; an election's core may drop the call at any time, and gives back then what it may have.
 local function claim_by(how, claim, abdicate, leaves)
   return function(self)
     local member = self.orders
     member:is_sent_away()
-    if member.orders then member:look() end -- it may be over
-    local wait, why = member:barred(member:stands_back() and how.is_free(self))
+    local wait, why, holder = barred(how, self, member)
     if wait then
       if leaves then abdicate(self) end
-      return denied(wait, why)
+      return denied(wait, why, holder)
     end
     local sent = member.sent
     local verdict, second, third, fourth = claim(self)
@@ -144,10 +156,10 @@ end
 --- Has an oracle take orders. Its functions are replaced by some that obey.
 -- @tparam table module the oracle: its states are tables with methods
 -- @tparam table how `word`, what messages call the store; `owner(state)` → a table that the elections of one place share, and
--- the election's name; `store(state)` → a store of orders (crown.oracle.order_book); `leads(state)`; `is_free(state)` → whether
--- nobody leads the election, as far as is known; `patrol(state)`, where the store does not tell of changes by `hear` of the
--- owner's books → seconds; `looks(state)` → seconds from one look of a candidate that has orders to its next (1);
--- `visit(opts, fn)` → what fn(store) returns, for a tool; `lists_candidates`: whether `list` does
+-- the election's name; `store(state)` → a store of orders (crown.oracle.order_book); `leads(state)`; `holder(state)` →
+-- `{ node =, epoch = }`, who leads; false: nobody; nil: that is not known; `patrol(state)` → seconds from one look to the next,
+-- where `hear` may miss changes; `looks(state)` → the same of a candidate that has orders (1); `visit(opts, fn)` → what fn(store)
+-- returns, for a tool; `lists_candidates`: whether `list` does; `feeds`: whether a claim hands Member:saw what it reads anyway
 -- @treturn table the oracle
 function ordered.oracle(module, how)
   obeys(module, how)

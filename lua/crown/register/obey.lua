@@ -108,6 +108,35 @@ function obey.note(session, member, found)
   session.env.detach(work, session)
 end
 
+-- What a core has that has not ended.
+local function living(election)
+  local handle = election.handle
+  return handle and not handle:finished() and handle or nil
+end
+
+--- Tells an election's core what speaks against its leading.
+-- @tparam table election of crown.oracle.candidate
+-- @string[opt] bar nil: nothing does any more
+-- @string[opt] why
+-- @string[opt] before what it was told last
+-- @treturn boolean whether it is barred now; not one without a core
+function obey.tell_core(election, bar, why, before)
+  local handle = living(election)
+  if not handle then return false end
+  if before and before ~= bar then handle:allow(before) end
+  if bar then handle:bar(bar, why) end
+  return bar ~= nil
+end
+
+--- Has it said again in the log.
+-- @tparam table election
+-- @string bar
+-- @string why
+function obey.remind_core(election, bar, why)
+  local handle = living(election)
+  if handle then require("crown.core.election").emit("leadership.barred", { reason = bar, error = why }, handle) end
+end
+
 --- Looks again for a candidate whose record has changed, where that had orders.
 -- @tparam Session session
 -- @tparam table member

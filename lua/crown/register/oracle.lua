@@ -102,21 +102,13 @@ function Oracle:tell(news)
   self.election:send "changed"
 end
 
--- What a core has that has not ended.
-local function living(election)
-  local handle = election.handle
-  return handle and not handle:finished() and handle or nil
-end
-
 --- Tells its core what speaks against its leading; where nothing does any more it claims: see crown.register.obey.
 -- @string[opt] bar
 -- @string[opt] why
 -- @string[opt] before what it was told last
 function Oracle:obey(bar, why, before)
   if self.group then return self.group:obey_most() end
-  local handle = living(self.election)
-  if handle and before and before ~= bar then handle:allow(before) end
-  if handle and bar then return handle:bar(bar, why) end
+  if obey.tell_core(self.election, bar, why, before) then return end
   if not self.election.handle then self.is_to_go = bar and self.leading or nil end
   self.election:send "changed"
 end
@@ -130,9 +122,7 @@ end
 
 --- Says it again.
 function Oracle:remind(bar, why)
-  local election = (self.group or self).election
-  local handle = living(election)
-  if handle then require("crown.core.election").emit("leadership.barred", { reason = bar, error = why }, handle) end
+  obey.remind_core((self.group or self).election, bar, why)
 end
 
 -- Whether nothing tells of changes for now.

@@ -6,12 +6,14 @@ local eviction = require "crown.oracle.eviction"
 local figure = require "crown.check.figure"
 local memory = require "crown.zookeeper.memory"
 local options = require "crown.zookeeper.options"
+local Orders = require "crown.zookeeper.orders"
 local recipe = require "crown.zookeeper.recipe"
 local url = require "crown.text.url"
 local wire = require "crown.zookeeper.wire"
 
 local admin = {}
 
+local TIMEOUT = 5 -- seconds for a question
 local PEER = "the leader of '%s' is no candidate of crown-lua: clients of %s hear no request to go, and one whose node is "
   .. "deleted goes on as if it led; end its process instead"
 
@@ -21,7 +23,7 @@ local LIMITS = "ZooKeeper makes a ttl of %s s one of %s s: minSessionTimeout and
 local function visit(opts, fn)
   local checked, problem, code = options.check(opts)
   if not checked then return nil, problem, "usage" end
-  local timeout = checked.timeout or 5
+  local timeout = checked.timeout or TIMEOUT
   for _, place in ipairs(checked.parsed.hosts) do
     local connection
     connection, problem, code = Connection.open(checked.parsed, place, { ttl = checked.ttl }, timeout)
@@ -81,6 +83,17 @@ function admin.list(opts)
       end
     end
     return found
+  end)
+end
+
+--- Hands a tool the orders below the URL's path.
+-- @tparam table opts `url`
+-- @tparam function fn gets a store of orders
+-- @return what it returns; or nil, message, code
+function admin.with_orders(opts, fn)
+  return visit(opts, function(_, checked, connection)
+    local function ready() return connection, checked.timeout or TIMEOUT end
+    return fn(Orders.new(ready, checked.parsed.path, checked.rights))
   end)
 end
 

@@ -11,6 +11,8 @@ local Connection = require "crown.zookeeper.connection"
 local core = require "crown.core"
 local gathered = require "crown.oracle.gathered"
 local memory = require "crown.zookeeper.memory"
+local ordered = require "crown.oracle.ordered"
+local Orders = require "crown.zookeeper.orders"
 local promise = require "crown.core.promise"
 local Reconnecting = require "crown.link.reconnecting"
 local Shared = require "crown.link.shared"
@@ -70,6 +72,10 @@ local function heard(self, what, path)
   if path == memory.node(self.parsed.path) then
     self.is_mark_stale = true
     return
+  end
+  if path == Orders.node(self.parsed.path) then
+    self.told_of_orders = nil
+    return ordered.hear(self)
   end
   local places = self.watchers[path]
   self.watchers[path] = nil
@@ -202,6 +208,7 @@ local function try(self, place, link)
     return nil, problem, code
   end
   for _, one in pairs(self.places) do one.send "look" end
+  ordered.hear(self)
   return connection
 end
 
@@ -267,6 +274,15 @@ end
 function Session:ready()
   core.atomic(start, self)
   return self.link:ready(self.timeout)
+end
+
+--- Whether a watch of the orders has yet to be set on a connection, which it then has.
+-- @tparam Connection connection
+-- @treturn boolean
+function Session:watches_orders(connection)
+  local is_new = self.told_of_orders ~= connection
+  self.told_of_orders = connection
+  return is_new
 end
 
 --- Enters a place. Its node is not made yet.

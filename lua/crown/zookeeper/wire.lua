@@ -8,7 +8,8 @@ local wire = {}
 --- No session, no transaction.
 wire.ZERO = ("\0"):rep(8)
 
-wire.TYPES = { create = 15, delete = 2, get = 4, set = 5, get_acl = 6, children = 12, container = 19, auth = 100, close = -11 }
+wire.TYPES = { create = 15, delete = 2, exists = 3, get = 4, set = 5, get_acl = 6, children = 12, container = 19, auth = 100,
+  close = -11 }
 wire.EPHEMERAL_SEQUENTIAL, wire.PERSISTENT, wire.CONTAINER = 3, 0, 4
 wire.EVENT, wire.AUTH = -1, -4 -- numbers of packets that answer no question
 wire.CREATED, wire.DELETED, wire.CHANGED = 1, 2, 3 -- what an event says of a node
@@ -75,6 +76,7 @@ end
 wire.body = {
   create = function(path, data, acl, flags) return wire.text(path) .. wire.text(data) .. acl .. wire.int(flags) end,
   delete = function(path) return wire.text(path) .. wire.int(-1) end,
+  exists = function(path, watched) return wire.text(path) .. wire.switch(watched) end,
   get = function(path, watched) return wire.text(path) .. wire.switch(watched) end,
   set = function(path, data, version) return wire.text(path) .. wire.text(data) .. wire.int(version) end,
   get_acl = function(path) return wire.text(path) end,
@@ -199,8 +201,9 @@ end
 local function nothing() return {} end
 
 --- Bodies of answers, each from its bytes and where it begins: a table, or nil where it is none.
-wire.answer = { create = read_created, container = read_created, delete = nothing, get = read_get, set = nothing, auth = nothing,
-  close = nothing, get_acl = read_acl, children = function(bytes, at) return (wire.read_texts(bytes, at)) end }
+wire.answer = { create = read_created, container = read_created, delete = nothing, exists = nothing, get = read_get,
+  set = nothing, auth = nothing, close = nothing, get_acl = read_acl,
+  children = function(bytes, at) return (wire.read_texts(bytes, at)) end }
 
 --- An event's body.
 -- @treturn number what; nil where it is none
