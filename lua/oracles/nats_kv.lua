@@ -9,6 +9,8 @@ local core = require "crown.core"
 local figure = require "crown.check.figure"
 local gathered = require "crown.oracle.gathered"
 local lease = require "crown.oracle.lease"
+local ordered = require "crown.oracle.ordered"
+local Orders = require "crown.nats.orders"
 local promise = require "crown.core.promise"
 local settings = require "crown.nats.settings"
 local Standing = require "crown.nats.standing"
@@ -19,6 +21,7 @@ Nats.__index = Nats
 
 local WINDOW, MOST = 0.05, 128 -- seconds that a refresh waits for company at most; leases in one lot of questions
 local AGAIN, APART = 1, 5 -- seconds until a claim comes again that found no room, or no end of changes; among thousands longer
+local PATROL = 10 -- seconds, or a TTL, from one look at the orders to the next, where no word of a change has come
 local TRIES = 2 -- of a claim, where what is there changes meanwhile
 
 Nats.timing = settings.timing
@@ -391,4 +394,14 @@ end
 --- What asks the bucket without a candidate: see crown.nats.admin.
 Nats.list, Nats.health, Nats.rights, Nats.evict = admin.list, admin.health, admin.rights, admin.evict
 
-return Nats
+local function holder_of(self)
+  local last = self.bucket:get(self.key)
+  if last == nil then return nil end
+  return last and not last.gone and { node = last.data, epoch = admin.shown_epoch(last) }
+end
+
+return ordered.oracle(Nats, { word = "nats", visit = admin.with_orders, holder = holder_of,
+  owner = function(self) return self.bucket, self.key end,
+  store = function(self) return Orders.new(self.bucket) end,
+  leads = function(self) return self.leading == true end,
+  patrol = function(self) return math.max(PATROL, self.ttl) end })

@@ -4,6 +4,8 @@ local crown = require "crown"
 local Election = require "support.ordered_election"
 local stores = require "torture.stores"
 local tempdir = require "support.tempdir"
+local Wire = require "support.nats_wire"
+local zookeeper = require "crown.zookeeper.wire"
 
 local GARBAGE = '{"pause":"yes"}'
 
@@ -15,9 +17,21 @@ local STORES = {
   { name = "kubernetes", spoil = function(store, name)
     store.server:edit(name, function(found) found.metadata.annotations = { ["crown-lua/orders"] = GARBAGE } end)
   end },
+  { name = "nats", spoil = function(store, name)
+    local wire = Wire.open(store.server.port)
+    pcall(wire.make_bucket, wire, "SPEC_orders", 0) -- it may be there
+    assert(wire:ask("$KV.SPEC_orders." .. name, nil, GARBAGE).seq)
+    wire.connection:write(("PUB crown.evict.SPEC.%s 6\r\norders\r\n"):format(name))
+  end },
+  { name = "zookeeper", knows = true, spoil = function(store, name)
+    store.server:ask("create", "/torture/@orders", "", zookeeper.OPEN, zookeeper.PERSISTENT)
+    assert(store.server:ask("create", "/torture/@orders/" .. name, GARBAGE, zookeeper.OPEN, zookeeper.PERSISTENT))
+    assert(store.server:ask("set", "/torture/@orders", "", -1))
+  end },
 }
 
 local SOON = Election.SOON
+local TTL = 4 -- seconds
 
 local function describe_store(one)
   describe("an operator's order on " .. one.name, function()
@@ -28,7 +42,7 @@ local function describe_store(one)
 
     before_each(function()
       local text = store.url()
-      election = Election.new(("%s%sttl=%g"):format(text, text:find "?" and "&" or "?", store.ttl), dir)
+      election = Election.new(("%s%sttl=%g"):format(text, text:find "?" and "&" or "?", TTL), dir)
       name = election.name
     end)
     after_each(function() election:destroy() end)
@@ -57,7 +71,7 @@ local function describe_store(one)
       election:says(second, "leadership.barred [^\n]*; the leader goes on")
       election:leads(first)
       first:hurt("KILL", "supervise", "runtime")
-      crown.sleep(2 * store.ttl) -- in which the lease ends, and would be claimed
+      crown.sleep(2 * TTL) -- in which the lease ends, and would be claimed
       assert.equal(0, election:count(second))
       election:command(0, "resume", name)
       election:leads(second)
@@ -87,7 +101,7 @@ local function describe_store(one)
     it("has that node lead also where the leader is killed in the middle", function()
       local first, second, third = election:leader "one", election:follower "two", election:follower "three"
       first:hurt("STOP", "supervise", "runtime")
-      election:command(1, "handover", name, "--to", "three", "--wait", 0, "--within", 60)
+      election:command(nil, "handover", name, "--to", "three", "--wait", 0, "--within", 60)
       first:hurt("KILL", "supervise", "runtime")
       election:leads(third)
       assert.equal(0, election:count(second))

@@ -6,6 +6,7 @@ local core = require "crown.core"
 local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
 local health = require "crown.nats.health"
+local Orders = require "crown.nats.orders"
 local rights = require "crown.nats.rights"
 local settings = require "crown.nats.settings"
 
@@ -69,6 +70,18 @@ function admin.list(opts)
     end
     table.sort(found, function(a, b) return a.name < b.name end)
     return found
+  end)
+end
+
+--- Hands a tool the orders beside the bucket.
+-- @tparam table opts `url`, `bucket`
+-- @tparam function fn gets a store of orders
+-- @return what it returns; or nil, message, code
+function admin.with_orders(opts, fn)
+  return with_bucket(opts, function(bucket)
+    local found, problem, code = fn(Orders.new(bucket))
+    if found and bucket.link.connection then bucket.link.connection:prove(bucket.timeout) end -- it has told of the change
+    return found, problem, code
   end)
 end
 

@@ -53,11 +53,26 @@ local function refusal(connection, fn, timeout)
   return refused or false
 end
 
+-- Why it obeys no orders, and leads all the same. The bucket of orders need not be there.
+-- @return words, false; or nil, message, code
+local function lacks_orders(bucket, key, connection)
+  local list = { { "$JS.API.STREAM.MSG.GET.KV_%s_orders", nil, "{}" }, { "$JS.API.STREAM.INFO.KV_%s_orders", nil, "" },
+    { "$KV.%s_orders." .. key:gsub("%%", "%%%%"), ("Nats-Expected-Last-Subject-Sequence: %s\r\n"):format(NEVER), "" } }
+  for _, one in ipairs(list) do
+    local refused, problem, code = refusal(connection, function()
+      connection:publish(one[1]:format(bucket.name), nil, one[2], one[3])
+    end, bucket.timeout)
+    if refused == nil then return nil, problem, code end
+    if refused then return ("%s; operators' orders are not obeyed without that"):format(refused) end
+  end
+  return false
+end
+
 --- Asks the server.
 -- @tparam Bucket bucket of crown.nats.bucket, for a command that asks once
 -- @string key of the election
 -- @tparam function check what a bucket must be: `check(name, info)` → true, or nil and a message
--- @treturn table an array of texts; or nil, message, code
+-- @treturn table an array of texts, with `warning`; or nil, message, code
 function rights.lacks(bucket, key, check)
   local connection, problem, code = bucket.link:ready()
   if not connection and problem and (problem:find(NOT_LET_IN) or problem:find(DEAF)) then return { problem } end
@@ -91,6 +106,10 @@ function rights.lacks(bucket, key, check)
   end)
   if not fine then return nil, problem, code end
   connection:unsubscribe(sid)
+  local warning
+  warning, problem, code = lacks_orders(bucket, key, connection)
+  if warning == nil then return nil, problem, code end
+  lacks.warning = warning or nil
   return lacks
 end
 

@@ -1,7 +1,9 @@
---- What a bucket says by itself: the last values of its keys, what happens to them, and wishes that a leader go.
+--- What a bucket says by itself: the last values of its keys, what happens to them, wishes that a leader go, and orders.
 -- @internal crown.nats.watch
 
 local core = require "crown.core"
+local ordered = require "crown.oracle.ordered"
+local Orders = require "crown.nats.orders"
 local promise = require "crown.core.promise"
 local value = require "crown.nats.value"
 
@@ -87,6 +89,7 @@ local function run_watch(self, connection)
     local sid = connection:subscribe(subject, function(message) hear(self, connection, now, message) end)
     if consume(self, subject, { idle_heartbeat = HEARTBEAT * NS, flow_control = true }) then
       for _, follower in ipairs(self.followers:all()) do follower:heard "missed" end
+      ordered.hear(self)
       while not connection.closed and core.now() - now.alive < 3 * HEARTBEAT do core.sleep(1) end
     else
       core.sleep(1)
@@ -101,7 +104,9 @@ end
 function watch.on(self, connection)
   local prefix = "crown.evict." .. self.name .. "."
   connection:subscribe(prefix .. ">", function(message)
-    self:tell(message:subject(#prefix), "evict", tonumber(message:data()))
+    local key, word = message:subject(#prefix), message:data()
+    if word == Orders.WORD then return ordered.hear(self, key) end
+    self:tell(key, "evict", tonumber(word))
   end)
   core.detach(run_watch, self, connection)
 end
