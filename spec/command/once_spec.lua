@@ -11,9 +11,10 @@ local tempdir = require "support.tempdir"
 local SOON = 30 -- seconds, on a busy machine
 local LONG = "--done-for=20h"
 local RAN = "^crown%-lua: run: '[%w-]+' ran on ann at %d+:%d+:%d+, took [%d.]+ s\n$"
+-- How each is started, its URL, and which of the cases that take seconds are tried there.
 local STORES = {
-  { "Redis", Redis.start, function(server) return server.url .. "?ttl=4&trust_empty=true&amnesia_wait=0" end },
-  { "Postgres", Postgres.start, function(server) return server.url .. "?ttl=4" end },
+  { "Redis", Redis.start, function(server) return server.url .. "?ttl=3&trust_empty=true&amnesia_wait=0" end, true },
+  { "Postgres", Postgres.start, function(server) return server.url .. "?ttl=3" end },
 }
 
 local serial = 0
@@ -125,15 +126,18 @@ for _, store in ipairs(STORES) do
       assert.matches(RAN, once(0, "bob", { LONG }))
     end)
 
-    it("holds it for --at-least, also when the host has died", function()
-      local ann = start("ann", { "--at-least", "20h" }, "sleep 600")
-      eventually(function() return begun() == "ann " end, SOON)
-      ann:hurt("KILL", "supervise", "runtime", "keeper", "warden", "child")
-      ann:wait(SOON)
-      local held = "^crown%-lua: run: '[%w-]+' is held until [%d-]* ?a?t? ?%d+:%d+:%d+, as ann began it at %d+:%d+:%d+\n$"
-      eventually(function() return once(1, "bob", {}):find(held) end, SOON)
-      assert.equal("ann ", begun())
-    end)
+    if not store[4] then
+      it("holds it for --at-least, also when the host has died", function()
+        local ann = start("ann", { "--at-least", "20h" }, "sleep 600")
+        eventually(function() return begun() == "ann " end, SOON)
+        ann:hurt("KILL", "supervise", "runtime", "keeper", "warden", "child")
+        ann:wait(SOON)
+        local held = "^crown%-lua: run: '[%w-]+' is held until [%d-]* ?a?t? ?%d+:%d+:%d+, as ann began it at %d+:%d+:%d+\n$"
+        eventually(function() return once(1, "bob", {}):find(held) end, SOON)
+        assert.equal("ann ", begun())
+      end)
+      return
+    end
 
     it("lets others begin when --at-least is over, and not before", function()
       once(0, "ann", { "--at-least", "3" })
