@@ -190,6 +190,16 @@ describe("a candidate of the register", function()
     assert.same({ nil, true, 100 }, { here.record("a").by, here.record("a").orders.pause, marks().done.at })
   end)
 
+  it("owes what became of it until the store answers, whatever its job does next", function()
+    works { at = here.now(), took = 2, code = 0 }
+    here.closed = true
+    one.release()
+    one.job.started, one.job.result = nil, nil
+    here.closed = false
+    here.pass(5)
+    assert.same({ nil, 100 }, { here.record("a").by, marks().done.at })
+  end)
+
   it("writes nothing of a run that was stopped, nor over another one's record", function()
     works(nil)
     one.release()

@@ -67,6 +67,13 @@ local function follow(world, node, election, pause)
   end)
 end
 
+-- A command has ended by itself; each third one has failed.
+local function end_run(node, election)
+  local job = election.member.job
+  if not job then return end
+  job.result = { at = math.floor(node.env.time() / 1000), took = 0, code = election.epoch % 3 == 0 and 1 or 0 }
+end
+
 -- Some trees do not die: then nothing is released, and nothing claimed, until the deadline.
 local function end_term(world, node, election, gives_back)
   election.leads, election.turn = false, election.turn + 1
@@ -80,6 +87,7 @@ local function end_term(world, node, election, gives_back)
     return follow(world, node, election, left + 0.001)
   end
   election.acts_until = -math.huge
+  if gives_back then end_run(node, election) end
   if not gives_back then return follow(world, node, election, soon(world)) end
   call(world, node, election, "release", function() follow(world, node, election, soon(world)) end)
 end
@@ -110,6 +118,7 @@ local function begin_term(world, node, election, grant)
   world.highest[name] = grant.epoch
   world.terms = world.terms + 1
   election.leads, election.epoch = true, grant.epoch
+  if election.member.job then election.member.job.started = true end
 end
 
 local function stop(world, node, election, second)
@@ -202,7 +211,8 @@ end
 function claim(world, node, election)
   if election.leads or election.task then return end
   if not election.wanted or election.barred and chance(world, 0.9) then return follow(world, node, election, soon(world)) end
-  local sent = node.env.now()
+  local sent, job = node.env.now(), election.member.job
+  if job then job.started, job.result = nil, nil end
   call(world, node, election, "claim", function(...) claimed(world, node, election, sent, ...) end)
 end
 

@@ -54,6 +54,8 @@ return {
   peers = { faults = faults_with { peer = 60 }, peers = true, sharded = false, pause = 8 },
   -- One that says whether records stand as they were written.
   confirms = { faults = faults_with { delete = 3, restore = 8 }, same = true, sharded = false },
+  -- Commands that are run once in a period, and fail now and then.
+  runs = { faults = faults_with { ends = 4 }, jobs = true, timed = false },
   -- A store that restarts with all that it had, under one that leads: no term ends.
   restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, split = false, restarts = true, pause = 200 },
 }

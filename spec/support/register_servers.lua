@@ -68,6 +68,29 @@ local function check_orders(world, name, row, text)
   end
 end
 
+-- What marks of runs promise (S16): the write that gives a lease back has them, nothing else changes them, and in its period
+-- nobody begins what has succeeded, as far as clocks agree.
+local function host_of(world, token)
+  return world.hosts[tonumber(token:match "^%d+")]
+end
+
+local function check_runs(world, name, row, text)
+  local before = row and row.text and world.modules.record.parse(row.text, name)
+  local one, none = world.modules.record.parse(text, name), {}
+  local was, is = before and (before.runs or none).done or none, (one.runs or none).done or none
+  local function breach(what) error(("%s at %.3f: %s over %s"):format(what, world.clock.now, text, row and row.text or "nothing"), 0) end
+  if is.at ~= was.at or is.node ~= was.node then
+    if not is.at then breach "a mark is lost" end
+    if not before or before.node ~= is.node or one.by then breach "a mark apart from its release" end
+    world.marks_written = (world.marks_written or 0) + 1
+  end
+  local is_claim = before and one.by and (one.by ~= before.by or one.epoch ~= before.epoch)
+  if not is_claim or not was["until"] then return end
+  local host, ran_on = host_of(world, one.node), host_of(world, was.node)
+  local is_apart = math.abs(host.ahead - ran_on.ahead) > 1000
+  if not is_apart and world.clock.now + host.ahead / 1000 < was["until"] - 1 then breach "begun again in its period" end
+end
+
 local function perform_write(world, write, server, is_operators)
   local shard = world.shards[shard_of(world, write.name, server)]
   local row = shard.rows[write.name]
@@ -79,6 +102,7 @@ local function perform_write(world, write, server, is_operators)
     return unique(world)
   end
   if not is_operators and not world.careless then check_orders(world, write.name, row, write.text) end
+  if world.jobs and not world.modules.record.is_reserved(write.name) then check_runs(world, write.name, row, write.text) end
   local version = world.texts and write.text or unique(world)
   shard.rows[write.name] = { text = write.text, version = version, since = world.clock.now }
   if world.peers then

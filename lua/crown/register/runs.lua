@@ -83,6 +83,15 @@ function runs.job(options)
     slot = options.slot }, Job)
 end
 
+--- A job as it is now: what is owed of a term must not change with the next one.
+-- @tparam[opt] Job job
+-- @treturn Job or nil
+function runs.now(job)
+  local one = job and runs.job(job)
+  if one then one.started, one.result = job.started, job.result end
+  return one
+end
+
 --- Gives a candidate its job.
 -- @tparam Election election as crown.elect returns it, before it has claimed
 -- @tparam Job job

@@ -19,6 +19,7 @@ local limits = require "crown.register.limits"
 local obey = require "crown.register.obey"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
+local runs = require "crown.register.runs"
 
 local terms = {}
 
@@ -86,7 +87,7 @@ local function give_back(session, slot)
   local term = take_out(session, slot)
   duties.add(session, slot, { at = session.at, epoch = term.epoch, over = slot.version, memory = slot.memory,
     base = record.parse(term.text, slot.name), failed = slot.text ~= term.text, quiet = term.member.quiet,
-    job = term.member.job })
+    job = runs.now(term.member.job) })
   return term
 end
 
