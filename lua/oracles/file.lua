@@ -51,7 +51,7 @@ local function read_plain(path) return files.readable(path) and read_file(path) 
 
 local function decode(text)
   local state = json.object(text or "")
-  return state and type(state.epoch) == "number" and state or { epoch = 0 }
+  return state and (state.epoch == 0 or epochs.is(state.epoch)) and state or { epoch = 0 }
 end
 
 local function path_in(text) return decode(text).path end
@@ -293,6 +293,7 @@ end
 -- A newcomer knows a file that was moved by what is recorded in it. So one that was moved before does not count.
 function File:win()
   local epoch = math.max(self:state().epoch, self.highest) + 1
+  if epoch > epochs.MOST then return nil, ("%s: %s"):format(self.base .. ".json", epochs.none_above(epochs.MOST)) end
   local won, problem = self:is_in_place()
   if won then
     won, problem = self:record(epoch, true)

@@ -49,12 +49,13 @@ local function look_at_table(self, bare, generation)
   return rows[1], schema.misplaced(self.sql.table, rows[1], self.schema)
 end
 
-local function make(self, bare, generation)
+local function make(self, bare, generation, is_there)
   local made, problem, code = bare:query(self.sql.make, self.place.timeout, generation)
   if made then return true end
   if code == NO_RIGHT then
-    problem = ("%s is not complete, and this user may not change that: run the statements of docs/oracle-postgres.md as the "
-      .. "table's owner (%s)"):format(self.sql.table, problem)
+    problem = (is_there and "%s is not complete, and this user may not change that: start a candidate once as the table's owner, "
+      or "there is no table %s, and this user may not make it: start a candidate once as a user who may, ")
+      :format(self.sql.table) .. ("or run the statements of docs/oracle-postgres.md (%s)"):format(problem)
   end
   return nil, problem, code
 end
@@ -87,7 +88,7 @@ local function set_up(self, bare, generation)
   end
   if state and not wrong and not state.complete then
     local made
-    made, wrong, code = make(self, bare, generation)
+    made, wrong, code = make(self, bare, generation, state.persistence ~= nil)
     if not made then return nil, wrong, code end
     state, wrong, code = look_at_table(self, bare, generation)
   end

@@ -114,15 +114,12 @@ static const struct kind *kind_of(const char *problem, bool answered)
                                        NULL};
     static const char *const largest[] = {"message size exceeds maximum allowed",
                                           "Maximum Payload Violation", NULL};
-    static const char *const crowded[] = {"maximum connections exceeded",
-                                          "maximum account active connections exceeded",
-                                          "too many connections",
-                                          "too many clients",
-                                          "remaining connection slots",
-                                          "Too many connections",
-                                          "max_user_connections",
-                                          "max number of clients reached",
-                                          NULL};
+    static const char *const crowded[] = {
+        "maximum connections exceeded",  "maximum account active connections exceeded",
+        "too many connections",          "too many clients",
+        "remaining connection slots",    "Too many connections",
+        "max_user_connections",          "no more connections allowed",
+        "max number of clients reached", NULL};
     static const char *const crowded_role[] = {"too many connections for role", NULL};
     static const char *const crowded_database[] = {"too many connections for database", NULL};
     static const char *const no_entry[] = {"ermission denied for database", NULL};

@@ -61,6 +61,13 @@ describe("the command line", function()
     it("refuses " .. label, function() refused(case[1], case[2]) end)
   end
 
+  it("refuses a directory whose sockets nobody could reach", function()
+    local directory = "/tmp/" .. ("d"):rep(82)
+    for _, words in ipairs { { "run", "x", "true" }, { "status" }, { "history" } } do
+      refused(words, "^crown%-lua: CROWN_DIRECTORY has 87 bytes: .* has room for 86\n$", { CROWN_DIRECTORY = directory })
+    end
+  end)
+
   it("names the variable where what it says is wrong", function()
     for variable, value in pairs { CROWN_HTTP = "nonsense", CROWN_NODE = "a\nb", CROWN_HEARTBEAT = "x", CROWN_LOG_LEVEL = "x" } do
       refused({ "run", "x", "true" }, "^crown%-lua: " .. variable .. ": ", { [variable] = value })

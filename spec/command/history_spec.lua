@@ -186,6 +186,19 @@ describe("crown-lua history", function()
     assert.matches("Not a directory", result.stderr)
   end)
 
+  it("says that what stands in the file's place is no file, and waits for nobody", function()
+    for _, command in ipairs { "mkdir", "mkfifo" } do
+      assert.equal(0, crown.exec({ command, place .. "/history" }).code)
+      local before = crown.now()
+      local result = history()
+      assert.matches("/history is no plain file\n", result.stderr)
+      assert.is_nil(result.stderr:find("traceback", 1, true))
+      assert.is_true(crown.now() - before < 5)
+      assert.equal(0, run({ "completion", "names" }, { env = { CROWN_DIRECTORY = place } }).code)
+      assert.equal(0, crown.exec({ "rm", "-r", place .. "/history" }).code)
+    end
+  end)
+
   it("holds nobody when the disk hangs", function()
     assert(os.execute("mkfifo " .. place .. "/history") == 0) -- whoever opens it waits for a reader
     local one = start "one"

@@ -53,6 +53,10 @@ describe("an operator's order", function()
     assert.matches('\ncrown_eligible{[^}]*} 0\n', http.ask(port, "GET /metrics").body)
     local once = command(1, "run", "--once", name, "true")
     assert.matches("^crown%-lua: run: '[%w-]+' is " .. said .. "\n$", once)
+    assert.equal(once, command(1, "run", "--once", "--quiet", name, "true")) -- which leaves out only that another one leads
+    local waiting = command(1, "run", "--wait", "1.5", name, "true")
+    assert.matches("following '[%w-]+'; paused since", waiting)
+    assert.is_nil(waiting:find("does not say who leads", 1, true))
     local three = start "three"
     says(three, "leadership.barred")
     assert.equal(("'%s' may be led again\n"):format(name), command(0, "resume", name))
@@ -73,6 +77,20 @@ describe("an operator's order", function()
     local shown = run { "info", "--oracle", url, "dead" }
     assert.matches("dead%s+one%s.*the lease is over", shown.stdout)
     assert.is_true(crown.json.decode(run({ "info", "--oracle", url, "--json", "^dead$" }).stdout).elections[1].over)
+  end)
+
+  it("says that a pause was over before a leader that is told nothing has seen it", function()
+    server:call("ACL", "SETUSER", "deaf", "reset", "on", "nopass", "~*", "&*", "+@all", "-subscribe")
+    local url = ("redis://deaf:x@127.0.0.1:%d?ttl=30&trust_empty=true&amnesia_wait=0"):format(server.port)
+    local one = Candidate.start { args = { "run", "--oracle", url, "brief", "sleep", "600" }, node = "one", log = dir .. "/brief",
+      env = { CROWN_DIRECTORY = tempdir() } }
+    finally(function() one:destroy() end)
+    eventually(function() return one:pids("child")[1] end, SOON)
+    local child = one:pids("child")[1]
+    local paused = run { "pause", "--oracle", url, "brief", "--for", "1s", "--wait", "60" }
+    assert.equal(1, paused.code)
+    assert.matches("the pause is over, and one has not seen it: it leads on; give %-%-for more", paused.stderr)
+    assert.equal(child, one:pids("child")[1])
   end)
 
   it("lets who leads go on through a pause, and ends with its time", function()

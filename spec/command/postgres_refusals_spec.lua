@@ -59,6 +59,13 @@ describe("a Postgres server that refuses a candidate", function()
     assert.equal(0, server:sql("SELECT count(*)::int AS n FROM crown_lease_v1 WHERE lock_name = '@check'")[1].n)
   end)
 
+  it("says that there is no table of our own where only a candidate of ours makes it, and who may", function()
+    local url = server:url_for(user "lonely") .. "?shared=false"
+    local result = try(url)
+    assert.equal(3, result.code)
+    has("there is no table crown_register_v1, and this user may not make it: start a candidate once as a user who may", result.stderr)
+  end)
+
   for title, case in pairs {
     ["a right on the table"] = { { "REVOKE UPDATE ON crown_lease_v1 FROM NAME" }, "permission denied for table crown_lease_v1",
       "check --store names the rights", "NAME may not UPDATE crown_lease_v1" },

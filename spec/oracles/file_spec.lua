@@ -36,6 +36,21 @@ describe("the file oracle", function()
     assert.equal(2, grant.epoch)
   end)
 
+  it("takes no number that is no epoch for one, and names the file where there is none above", function()
+    for _, number in ipairs { "1e400", "-5", "1.5" } do
+      local place = tempdir()
+      write_file(place .. "/x.json", ('{"epoch":%s}'):format(number))
+      local result = run { "run", "--once", "--oracle", "file:" .. place, "x", "sh", "-c", "echo $CROWN_EPOCH" }
+      assert.same({ 0, "" }, { result.code, result.stderr }, number)
+      assert.matches("^%d+\n$", result.stdout)
+    end
+    write_file(dir .. "/x.json", '{"epoch":9007199254740991}')
+    local result = run { "run", "--once", "--oracle", "file:" .. dir, "x", "true" }
+    assert.equal(3, result.code)
+    assert.truthy(result.stderr:find(dir .. "/x.json: the last epoch was 9007199254740991, and there is none above", 1, true),
+      result.stderr)
+  end)
+
   it("gives out no epoch again where both copies are damaged, and goes on from there", function()
     for _, damage in ipairs { { "{ half", "" }, { "", "" }, { "{}", "{ half" }, { false, "{ half" } } do
       local place = tempdir()

@@ -221,6 +221,6 @@ describe("the largest epoch", function()
       tells({ word = "file:" .. dir }, digits)
       assert.truthy(read_file(dir .. "/large.json"):find('"epoch":' .. digits, 1, true))
     end
-    refuses({ word = "file:" .. dir }, "not a whole number from 1 to " .. LARGEST)
+    refuses({ word = "file:" .. dir }, dir .. "/large.json: the last epoch was " .. LARGEST .. ", and there is none above")
   end)
 end)

@@ -56,7 +56,13 @@ function pause.run(options, words)
     return is_over or not one or not one.node or one.epoch ~= before.epoch
   end
   local function look() return ordering.look(list, opts, name) end
-  local now = list and ordering.await(options.wait or ordering.WAIT, look, has_gone)
+  local wait = options.wait or ordering.WAIT
+  local now = list and ordering.await(ends and math.min(wait, math.max(0, ends - os.time())) or wait, look, has_gone)
+  if list and now == nil and ends and os.time() >= ends then
+    output.say("pause", ("the pause is over, and %s has not seen it: it leads on; give --for more than the oracle's refresh")
+      :format(leader))
+    return 1
+  end
   if list and now == nil then
     output.say("pause", ("%s has not stepped down in time: nobody follows it when it does"):format(leader))
     return 1

@@ -71,7 +71,7 @@ local function progress(election)
     asked = true
     core.detach(function()
       core.sleep(PATIENCE)
-      if not shown then say("following '%s'; the oracle does not say who leads", name) end
+      if not shown then say("following '%s'; %s", name, event.error or "the oracle does not say who leads") end
     end)
   end)
   events.listen({ "leadership.lost" }, function(event)

@@ -197,7 +197,7 @@ local function give_up_when_not_leader(election, job, options, on_led)
     local leader = status.leader
     if led or status.phase == "leading" or status.phase == "cooling" then return end
     if problem and not leader then return give_up(election, code, problem) end
-    if because and not leader then return give_up(election, NOT_LEADER, not quiet and ("'%s' is %s"):format(name, because)) end
+    if because and not leader then return give_up(election, NOT_LEADER, ("'%s' is %s"):format(name, because)) end
     give_up(election, NOT_LEADER, not quiet and ("'%s' is led by %s"):format(name, leader or "nobody yet"))
   end
   local function answer()
@@ -257,7 +257,7 @@ end
 
 -- What the verb itself says is not told a second time by the log, unless that is asked for: that it leads no more, and why; and
 -- for one that gives up, that the store gives no answer.
-local GIVES_UP = "oracle.disconnected=off,oracle.error=off"
+local GIVES_UP = "oracle.disconnected=off,oracle.error=off,monitor.failed=off"
 local SAYS = "oracle.disconnected=off,leadership.lost=off,oracle.amnesia=off"
 local GIVES_UP_AND_SAYS = GIVES_UP .. ",oracle.amnesia=off"
 

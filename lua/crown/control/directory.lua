@@ -8,14 +8,19 @@ local files = require "crown.core.files"
 local parent = require "crown.control.parent"
 local usage = require "crown.check.usage"
 
+local LONGEST = 107 - #"/runtime-4194304.sock" -- bytes: see unix(7), and pid_max in proc(5)
+
 --- Where it is; it need not be there yet.
 -- @treturn string `$CROWN_DIRECTORY`; else for root `/var/lib/crown-lua`, for others `.local/state/crown-lua` in their home
 -- directory, or `/var/tmp/crown-lua-UID` where they have none
--- @raise a usage error where `$CROWN_DIRECTORY` is not absolute, or nothing is there to make it in
+-- @raise a usage error where `$CROWN_DIRECTORY` is not absolute, or too long, or nothing is there to make it in
 local function directory()
   local named = os.getenv "CROWN_DIRECTORY"
   if named and named ~= "" then
     if named:sub(1, 1) ~= "/" then usage.error("CROWN_DIRECTORY: '%s' is not an absolute path", named) end
+    if #named > LONGEST then
+      usage.error("CROWN_DIRECTORY has %d bytes: the path of a socket in it has room for %d", #named, LONGEST)
+    end
     parent.check("CROWN_DIRECTORY=" .. named, named)
     return named
   end

@@ -5,12 +5,12 @@
 local core = require "crown.core"
 local directory = require "crown.control.directory"
 local elections = require "crown.core.election"
+local files = require "crown.core.files"
 
 local history = {}
 
 local NAME = "/history"
 local MOST = 1e6 -- bytes; what is older is kept once
-local NO_SUCH_FILE = 2 -- ENOENT
 
 local started
 
@@ -28,8 +28,10 @@ end
 function history.read(place)
   local found, problem = {}, nil
   for _, file in ipairs { place .. NAME .. ".1", place .. NAME } do
-    local opened, why, code = io.open(file, "r")
-    if not opened and code ~= NO_SUCH_FILE then problem = why end
+    local is_plain, why = files.readable(file) -- a pipe in its place would have us wait
+    local opened = is_plain and io.open(file, "r")
+    local kind, blind = files.kind(file)
+    if not opened and (kind or blind) then problem = why or file .. " cannot be opened" end
     for line in opened and opened:lines() or function() end do
       local fine, entry = pcall(core.json.decode, line)
       if fine and type(entry) == "table" and entry.event and tonumber(entry.time) then found[#found + 1] = entry end
