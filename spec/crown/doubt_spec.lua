@@ -15,7 +15,7 @@ describe("a doubt", function()
 
   it("says that trust_empty=true, which is given already, does not help", function()
     local said = Doubt.of("etcd", "etcd://db:2379", { amnesia_wait = 30, trust_empty = true }):words(29.7, true)
-    assert.equal("etcd at db:2379 may have lost what it knew, or its record of this election. Waiting 30 s, in case another candidate "
+    assert.equal("etcd at db:2379 may have lost records, or the one of this election. Waiting 30 s, in case another candidate "
       .. "still leads by a record that was lost (trust_empty=true does not skip this: the store is not new, or another candidate "
       .. "doubts it).", said)
   end)

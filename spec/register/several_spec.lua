@@ -161,6 +161,27 @@ describe("a claim on three registers (S11)", function()
     assert.near(24 * 1.01 + 0.25, why.wait, 1e-9)
   end)
 
+  it("waits for a doubt on one of them where another one does not answer", function()
+    local all = three()
+    doubted(all.worlds[1])
+    all.worlds[2].deaf, all.worlds[2].closed = true, true
+    local granted, why = all.claim()
+    assert.same({ false, true }, { granted, why.amnesia })
+    assert.near(24 * 1.01 + 0.25, why.wait, 1e-9)
+    all.worlds[1].pass(20)
+    granted, why = all.claim()
+    assert.same({ false, true }, { granted, why.amnesia })
+    assert.near(24 * 1.01 + 0.25 - 20, why.wait, 1e-9)
+  end)
+
+  it("does not speak of a doubt where most of them do not answer", function()
+    local all = three()
+    doubted(all.worlds[1])
+    for i = 2, 3 do all.worlds[i].deaf, all.worlds[i].closed = true, true end
+    local granted = all.claim()
+    assert.is_nil(granted)
+  end)
+
   it("does not speak of a doubt where another one leads", function()
     local all = three()
     strange(all.worlds[1])

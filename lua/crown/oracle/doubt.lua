@@ -31,7 +31,7 @@ local function seconds_of(value)
 end
 
 local WAITS = "%s has no record of this election. Waiting %s s, in case another candidate still leads by a record that was lost"
-local LOST = "%s may have lost what it knew, or its record of this election. Waiting %s s, in case another candidate still leads "
+local LOST = "%s may have lost records, or the one of this election. Waiting %s s, in case another candidate still leads "
   .. "by a record that was lost (trust_empty=true does not skip this: the store is not new, or another candidate doubts it)."
 local MAY_HAVE_LOST = "%s may have lost records: it %swas restarted, restored or failed over, %sor its clock was set. "
   .. "Waiting %s s, until every lease that it may have granted is over"

@@ -139,27 +139,31 @@ end
 
 -- Who has most of the registers, or how long until most of them may be claimed.
 local function denial(env, member, answers)
-  local waits, doubts, nodes, holder, back, stands, ordered = {}, 0, {}, nil, false, 0, nil
+  local waits, doubted, granted, nodes, holder, back, stands, ordered = {}, {}, 0, {}, nil, false, 0, nil
   for _, part in ipairs(member.parts) do
     local answer = answers[part] or {}
     local second = answer[1] == false and answer[2] or nil
+    if answer[1] then granted = granted + 1 end
     if second and second.wait then
       waits[#waits + 1] = second.wait
       ordered = ordered or second.ordered
       if second.stands then stands = stands + 1 end
-      if second.amnesia then doubts, back = doubts + 1, back or second.back end
+      if second.amnesia then doubted[#doubted + 1], back = second.wait, back or second.back end
       local count = second.node and (nodes[second.node] or 0) + 1
       if count then nodes[second.node] = count end
       if count and count >= majority(member) then holder = second end
     end
   end
   table.sort(waits)
-  local free = #member.parts - #waits
+  table.sort(doubted)
+  local needed, free = majority(member) - granted, #member.parts - #waits
+  local is_doubted = not holder and doubted[1] ~= nil and #doubted >= needed
   local wait = free < majority(member) and waits[majority(member) - free]
+  if is_doubted and needed > 0 then wait = doubted[needed] end -- whether the others answer or not
   if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
   return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
     stands = holder and stands >= majority(member), ordered = not holder and ordered or nil, unsure = holder and holder.unsure,
-    amnesia = free + doubts >= majority(member) and doubts > 0 and not holder or nil }
+    amnesia = is_doubted or nil }
 end
 
 -- Whether most of the registers say of the same candidate that it leads.
