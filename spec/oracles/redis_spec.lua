@@ -144,7 +144,16 @@ describe("the oracle on Redis", function()
     server:call("SET", redis_lease.key(), "something of somebody's")
     local verdict = candidate(server.url, "one"):claim()
     assert.equal("unknown", verdict[1])
-    assert.matches("WRONGTYPE", verdict[2])
+    assert.matches("WRONGTYPE.*%(the key " .. redis_lease.key():gsub("%p", "%%%0") .. ": delete it, if nobody needs it%)", verdict[2])
+  end)
+
+  it("names the key of the store where that is of the wrong kind", function()
+    finally(function() server:call("DEL", "crown:memory") end)
+    server:call("DEL", "crown:memory")
+    server:call("LPUSH", "crown:memory", "x")
+    local verdict = candidate(server.url, "one"):claim()
+    assert.equal("unknown", verdict[1])
+    assert.matches("WRONGTYPE.*%(the key crown:memory: delete it, if nobody needs it%)", verdict[2])
   end)
 
   it("counts a full server as not known", function()
@@ -153,6 +162,9 @@ describe("the oracle on Redis", function()
     server:call("CONFIG", "SET", "maxmemory", "0")
     assert.equal("unknown", verdict[1])
     assert.matches("OOM", verdict[2])
+    for _, once in ipairs { "redis at ", "raise the server's maxmemory" } do
+      assert.equal(1, select(2, verdict[2]:gsub(once, "")), verdict[2])
+    end
   end)
 
   it("warns of a server that throws records away when it is full, and of no other", function()

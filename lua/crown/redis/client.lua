@@ -84,12 +84,13 @@ local function run(self, method, ...)
   return nil, connection:explained(problem), code
 end
 
---- An answer that says no, in words that name the server and what to do; anything else as it is.
+--- An answer that says no, in words that name the server and what to do; anything else as it is, and so is what `call` has put
+-- into such words.
 -- @string problem
 -- @param code of `call`
 -- @treturn string
 function Client:answered(problem, code)
-  local is_no = code and code:find "^%u+$" and not LEADS_ON[code] and self.link.server
+  local is_no = code and code:find "^%u+$" and not (LEADS_ON[code] or ELSEWHERE[code] or code == FULL) and self.link.server
   return is_no and explain.answer(problem, self.link.store, self.link.server) or problem
 end
 

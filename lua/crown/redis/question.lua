@@ -25,8 +25,17 @@ question.NONE = "none"
 -- left of a record that was deleted: its `mark` is a version then.
 local HEAD = [[
 local memory, own, nonce = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)'), ARGV[1], ARGV[2]
+local function ask(command, key, ...)
+  local answer = redis.pcall(command, key, ...)
+  if type(answer) == 'table' and answer.err then
+    local is_other = string.find(answer.err, '^WRONGTYPE')
+    return nil, is_other and answer.err .. ' (the key ' .. key .. ': delete it, if nobody needs it)' or answer.err
+  end
+  return answer
+end
 if own ~= '' then
-  local kept = redis.call('GET', own)
+  local kept, problem = ask('GET', own)
+  if problem then return redis.error_reply(problem) end
   if not kept and nonce ~= '' then redis.call('SET', own, nonce) end
   memory = memory .. '-' .. (kept or nonce)
 end
@@ -36,11 +45,6 @@ local function old(key, what) return (string.gsub(key, 'record$', what)) end
 local function told(list)
   list[#KEYS + 2] = string.format('%.0f', now)
   return list
-end
-local function ask(...)
-  local answer = redis.pcall(...)
-  if type(answer) == 'table' and answer.err then return nil, answer.err end
-  return answer
 end
 ]]
 
