@@ -11,4 +11,9 @@ return { title = "a store that has lost its memory", rules = "R12", ttl = 5, cas
     "remember; one wins; two claims: denied; older; two claims until it is answered: refused; "
       .. "new claims until it is answered: refused; one refreshes until it is answered: refused; one leaves; two wins",
     needs = { "older" } },
+  { "back to when another one led gives the lease to nobody, that one included",
+    "one wins; remember; one leaves; two wins; three claims: denied; older; "
+      .. "three claims until it is answered: refused; one claims until it is answered: refused; "
+      .. "new claims until it is answered: refused; two refreshes until it is answered: anything",
+    needs = { "older" }, again = false },
 } }
