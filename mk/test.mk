@@ -34,6 +34,13 @@ SPAWN_TEST := $(BUILD)/spec/c/process/spawn_test
 $(SPAWN_TEST): ALL_LDFLAGS += $(SPAWN_CALLS:%=-Wl,--wrap=%)
 $(SPAWN_TEST): $(BUILD)/spec/support/whole_spawn.o
 
+# Who kills, among processes that are made up.
+ROUNDS_CALLS := getpid kill pidfd_open close pidfd_send_signal waitid sigtimedwait realtime_reap opendir readdir closedir \
+  process_read process_stat process_is_dead process_has_children
+ROUNDS_TEST := $(BUILD)/spec/c/process/rounds_made_test
+$(ROUNDS_TEST): ALL_LDFLAGS += $(ROUNDS_CALLS:%=-Wl,--wrap=%)
+$(ROUNDS_TEST): $(BUILD)/spec/support/whole_rounds.o
+
 # A supervisor alone, in the same way.
 SUPERVISOR_CALLS := poll kill getpid prctl clock_monotonic_ns signals_open_supervisor realtime_enter realtime_lock_memory \
   rseq_leave realtime_wait title_set title_line launch_runtime launch_prepare launch_keeper orphans_kill wills_execute \
@@ -42,7 +49,7 @@ SUPERVISOR_CALLS := poll kill getpid prctl clock_monotonic_ns signals_open_super
   log_set_format log_set_level log_warn log_error
 SUPERVISOR_TESTS := $(filter $(BUILD)/spec/c/process/supervising_%,$(C_TESTS))
 $(SUPERVISOR_TESTS): ALL_LDFLAGS += $(SUPERVISOR_CALLS:%=-Wl,--wrap=%)
-$(SUPERVISOR_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_supervisor apart)
+$(SUPERVISOR_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_supervisor whole_watchdog apart)
 
 # Whose clock stands still.
 $(BUILD)/spec/c/process/will_test: ALL_LDFLAGS += -Wl,--wrap=clock_monotonic_ns

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -18,10 +17,12 @@
 #include "process/child_spec.h"
 #include "process/deadman.h"
 #include "process/fds.h"
+#include "process/pidns.h"
 #include "process/realtime.h"
 #include "process/rounds.h"
 #include "process/signals.h"
 #include "process/stack.h"
+#include "process/terminal.h"
 #include "process/title.h"
 #include "process/warden.h"
 #include "process/wire.h"
@@ -72,25 +73,6 @@ static int64_t warden_deadman_ns(const struct keeper *keeper)
     return first_ns + (keeper->deadline_ns - first_ns) / 2;
 }
 
-/* The foreground, where the child's group had it. Background groups may not ask for it, unless they
- * block SIGTTOU, as a keeper does: tcsetpgrp(3). */
-static void give_back_terminal(const struct keeper *keeper)
-{
-    if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != keeper->group)
-        (void)tcsetpgrp(STDIN_FILENO, keeper->group); /* one that hung up has no foreground */
-}
-
-/* Ctrl-C goes to the foreground group alone, which is the child's. Where it is meant for the whole
- * program, this process joins that group, so that it hears of it, however the child takes it. */
-static void listen_to_terminal(const struct keeper *keeper, pid_t child)
-{
-    if (!keeper->spec.terminal || !keeper->spec.ctrl_c_ends || !isatty(STDIN_FILENO) ||
-        tcgetpgrp(STDIN_FILENO) != child)
-        return;
-    if (setpgid(0, child) == 0)                       /* else it is gone by now */
-        (void)signals_add_interrupt(keeper->signals); /* fails for want of memory only */
-}
-
 static void report_unkillable(void *context, const struct rounds_refused *who)
 {
     const struct wire_message message = {
@@ -113,7 +95,7 @@ static void finish(struct keeper *keeper, const char *why) __attribute__((noretu
 static void finish(struct keeper *keeper, const char *why)
 {
     if (keeper->spec.terminal)
-        give_back_terminal(keeper);
+        terminal_give_back(keeper->group);
     if (!keeper->exited)
         keeper->status = SIGKILL; /* also where it was not started yet */
     rounds_kill_all(last_to_die(keeper), report_unkillable, keeper);
@@ -251,24 +233,6 @@ static void read_runtime(struct keeper *keeper)
         kill_now(keeper); /* the runtime is gone: nobody watches the lease any more */
 }
 
-/* The child's pid as the host counts, which in a namespace is not what its warden sees. */
-static pid_t host_pid(const struct keeper *keeper, pid_t seen)
-{
-    char path[64], list[32] = "";
-    if (keeper->spec.isolation != CHILD_ISOLATION_PIDNS)
-        return seen;
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)keeper->warden,
-                   (int)keeper->warden);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return seen;
-    ssize_t size = read(fd, list, sizeof(list) - 1); /* same (term): a number is shorter */
-    (void)close(fd);                                 /* read only */
-    /* same (swap): of an empty list strtol makes 0 */
-    long pid = size > 0 ? strtol(list, NULL, 10) : 0;
-    return pid > 0 ? (pid_t)pid : seen;
-}
-
 static void read_warden(struct keeper *keeper)
 {
     struct wire_message message;
@@ -277,8 +241,10 @@ static void read_warden(struct keeper *keeper)
             keeper->started = true;
             if (keeper->moved)
                 tell_warden_of_deadline(keeper); /* it may not have seen the last one */
-            message.pid = host_pid(keeper, message.pid);
-            listen_to_terminal(keeper, message.pid);
+            if (keeper->spec.isolation == CHILD_ISOLATION_PIDNS)
+                message.pid = pidns_host_pid(keeper->warden, message.pid);
+            if (keeper->spec.terminal && keeper->spec.ctrl_c_ends)
+                terminal_listen(keeper->signals, message.pid);
         }
         if (message.type == WIRE_EXITED) {
             keeper->exited = true;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -46,4 +47,18 @@ int pidns_enter(uid_t uid, gid_t gid, struct crown_error *err)
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return error_set_errno(err, errno, "isolation 'pidns': mount a private /proc");
     return 0;
+}
+
+pid_t pidns_host_pid(pid_t first, pid_t seen)
+{
+    char path[64], list[32] = "";
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)first, (int)first);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return seen;
+    ssize_t size = read(fd, list, sizeof(list) - 1); /* same (term): a number is shorter */
+    (void)close(fd);                                 /* read only */
+    /* same (swap): of an empty list strtol makes 0 */
+    long pid = size > 0 ? strtol(list, NULL, 10) : 0;
+    return pid > 0 ? (pid_t)pid : seen;
 }

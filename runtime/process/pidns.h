@@ -17,4 +17,8 @@ unsigned long pidns_flags(void);
  * with `err`. */
 int pidns_enter(uid_t uid, gid_t gid, struct crown_error *err);
 
+/** @return the pid, as the host counts, of the only child of a namespace's first process; `seen`,
+ * what that one sees, where it is not to be known. */
+pid_t pidns_host_pid(pid_t first, pid_t seen);
+
 #endif

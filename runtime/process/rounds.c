@@ -33,8 +33,10 @@ struct round {
  * send by them. */
 static int send_kill(const struct rounds_process *process)
 {
+    /* same (term): by -1, nothing is sent */
     if (process->pidfd >= 0 && pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0) == 0)
         return 0;
+    /* same (term): who has no descriptor was not looked for in vain (kill_child) */
     return process->pidfd >= 0 && errno == ESRCH ? -1 : kill(process->pid, SIGKILL);
 }
 
@@ -64,7 +66,7 @@ static void visit(struct round *round, const struct rounds_process *parent);
 static void kill_with_all_below(struct round *round, const struct rounds_process *process)
 {
     pid_t pid = process->pid;
-    round->alive++;
+    round->alive++; /* same (swap): it is no 0 then either */
     if (pid != round->last && send_kill(process) < 0 && errno != ESRCH)
         round->refused = (struct rounds_refused){.pid = pid, .error = errno};
     visit(round, process);

@@ -16,6 +16,7 @@
 
 #include "process/fds.h"
 #include "process/realtime.h"
+#include "process/terminal.h"
 
 extern char **environ;
 
@@ -116,20 +117,6 @@ static int set_descriptors(const struct child_spec *spec, const int *fds)
     return 0;
 }
 
-/* Only what the program itself has: one that a shell started in the background stays there. */
-static int take_terminal(pid_t parent)
-{
-    if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgid(parent))
-        return 0; /* same (number): -1 alone means that it failed */
-    /* In the background, tcsetpgrp raises SIGTTOU, which must be blocked to be let through:
-     * tcsetpgrp(3). */
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGTTOU);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    return tcsetpgrp(STDIN_FILENO, getpgrp());
-}
-
 static int set_ids(const struct child_spec *spec)
 {
     if (!spec->set_ids)
@@ -152,7 +139,7 @@ static int become_child(void *argument)
         fail(start, STAGE_STREAMS);
     if (set_descriptors(spec, start->fds) < 0)
         fail(start, STAGE_HOLD);
-    if (spec->terminal && take_terminal(start->parent) < 0)
+    if (spec->terminal && terminal_take(start->parent) < 0)
         fail(start, STAGE_TERMINAL);
     if (set_ids(spec) < 0)
         fail(start, STAGE_IDS);

@@ -11,9 +11,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "notes.h"
 #include "process/wire.h"
 
+#define START_NS (1000 * NS_PER_S)
 #define WHOLE_RUNTIME 200 /* the next ones are 201, 202 */
 #define WHOLE_KEEPER 300  /* the next ones are 301, 302 */
 #define WHOLE_SPARE 400
