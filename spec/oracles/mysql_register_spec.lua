@@ -73,6 +73,13 @@ describe("the register in MySQL", function()
     assert.is_string(swap(second, look().text)) -- a text that stays as it is is written all the same
   end)
 
+  it("reads no more of a row than a record may have, for the sake of the others", function()
+    local version = swap(false, "one")
+    server:sql(("UPDATE crown.crown_register SET record = REPEAT('x', 9000000) WHERE name = '%s'"):format(name))
+    local answer = look()
+    assert.same({ 65536, version }, { #answer.text, answer.version })
+  end)
+
   it("tells names apart that a collation does not", function()
     swap(false, "one")
     assert.is_false(look(name:upper()).text)

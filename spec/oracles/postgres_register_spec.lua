@@ -264,6 +264,13 @@ describe("the register in Postgres", function()
     server:sql "UPDATE crown_lease_v1 SET version = NULL WHERE lock_name = '@store'"
   end)
 
+  it("reads no more of a row than a record may have, for the sake of the others", function()
+    local version = swap(false, text {})
+    server:sql("UPDATE crown_lease_v1 SET record = repeat('x', 20000000) WHERE lock_name = $1", name)
+    local answer = look()
+    assert.same({ 65536, version }, { #answer.text, answer.version })
+  end)
+
   it("keeps a row that somebody deletes as a replica or renames, and asks its leader to go", function()
     swap(false, held())
     server:sql "SET session_replication_role = replica"

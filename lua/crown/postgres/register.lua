@@ -32,13 +32,14 @@ local MEMORY = [[((SELECT system_identifier::text FROM pg_control_system()) || '
 
 local VERSION = "coalesce(r.version, '') || ' ' || r.holder"
 
--- Beside what is asked for, one row has the memory, and the time as `left`.
+-- Beside what is asked for, one row has the memory, and the time as `left`. What is longer than any record is cut: nobody can read
+-- it anyway, and the others are not to wait for its megabytes.
 local LOOK = [[
 SELECT {memory} AS memory, NULL AS name,
   NULL AS record, NULL AS version, NULL AS holder, NULL::int8 AS epoch,
   extract(epoch FROM clock_timestamp())::float8 AS left, NULL::boolean AS ours
 UNION ALL
-SELECT NULL, r.lock_name, r.record, {version}, r.holder, r.epoch,
+SELECT NULL, r.lock_name, left(r.record, 65536), {version}, r.holder, r.epoch,
   (extract(epoch FROM r.expires_at) - extract(epoch FROM clock_timestamp()))::float8, r.holder LIKE '% @%'
 FROM {table} r WHERE r.lock_name IN (SELECT json_array_elements_text($1::json))]]
 
