@@ -32,8 +32,8 @@ local MEMORY = [[((SELECT system_identifier::text FROM pg_control_system()) || '
 
 local VERSION = "coalesce(r.version, '') || ' ' || r.holder"
 
--- Beside what is asked for, one row has the memory, and the time as `left`. What is longer than any record is cut: nobody can read
--- it anyway, and the others are not to wait for its megabytes.
+-- Beside what is asked for, one row has the memory, and the time as `left`. What is longer than any record is cut: nobody can
+-- read it anyway, and the others are not to wait for its megabytes.
 local LOOK = [[
 SELECT {memory} AS memory, NULL AS name,
   NULL AS record, NULL AS version, NULL AS holder, NULL::int8 AS epoch,
