@@ -3,7 +3,9 @@ local Candidate = require "support.candidate"
 local Cluster = require "support.cluster"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
+local oracle = require "crown.election.contract"
 local Proxy = require "support.proxy"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
 local ticks = require "support.ticks"
 
@@ -100,7 +102,16 @@ function probe.leader_rows(row, name, limits)
   row(name .. ", runtime SIGSTOP", limits[3], signal("STOP", "runtime"))
 end
 
---- The same, and a row for a leader that is cut off from its store.
+-- An operator has the follower lead.
+local function hand_over(url)
+  return function()
+    local at = crown.now()
+    run { "handover", "--oracle", url, "spec", "--to", "two", "--wait", "0" }
+    return at
+  end
+end
+
+--- The same, and rows for a hand-over, where the store takes orders, and for a leader that is cut off from its store.
 -- @tparam function row
 -- @string name
 -- @tparam table limits
@@ -108,6 +119,9 @@ end
 -- @string url the candidates' way to it
 function probe.store_rows(row, name, limits, server, url)
   probe.leader_rows(row, name, limits)
+  if oracle.find("bench", url).order then
+    row(name .. ", hand-over, beyond the child's last tick", "≤ 40", hand_over(url), true)
+  end
   local proxies = {}
   row(name .. ", cut off without a reset", limits[3], function() return proxies[#proxies]:freeze() end, false, function()
     proxies[#proxies + 1] = Proxy.start(server.port)

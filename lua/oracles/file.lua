@@ -17,6 +17,8 @@ local lock_directory = require "crown.control.lock_directory"
 local lockfile = require "crown.core.lockfile"
 local old_lock = require "crown.oracle.old_lock"
 local names = require "crown.check.names"
+local ordered = require "crown.oracle.ordered"
+local OrderFiles = require "crown.oracle.order_files"
 local promise = require "crown.core.promise"
 local read_file = require "crown.text.read_file"
 local store_options = require "crown.oracle.options"
@@ -71,6 +73,13 @@ function File.init(opts)
   return setmetatable({ dir = dir, lock_name = name, base = dir .. "/" .. name, node = opts.node, token = opts.token,
     name = opts.crown_name, send = opts.send, emit = opts.emit, old = {}, highest = 0, changing = 0,
     mark = LeaderMark.new(opts.emit) }, File)
+end
+
+local directories = {} -- what elections in one share
+
+function File:directory()
+  directories[self.dir] = directories[self.dir] or {}
+  return directories[self.dir]
 end
 
 local lanes = {} -- by directory: a disk that hangs keeps its own threads
@@ -143,7 +152,10 @@ function File:watch()
   local evict
   evict, problem = watch_file(self.base .. ".evict", changed)
   if not evict then return nil, problem end
-  self.watches = { lock, evict }
+  local orders = watch_file(OrderFiles.path(self.dir, self.lock_name), function()
+    ordered.hear(self:directory(), self.lock_name)
+  end)
+  self.watches = { lock, evict, orders }
   self.emit "monitor.started"
   return true
 end
@@ -411,4 +423,17 @@ function File.health(opts)
   return { facts = { { "Directory", dir } }, warnings = { not fit and problem or nil } }
 end
 
-return File
+local function holder_of(self)
+  if not lockfile.held(self.base .. ".lock") then return false end
+  local state = decode(read_plain(self.base .. ".json"))
+  return { node = state.node, epoch = state.epoch }
+end
+
+return ordered.oracle(File, { word = "file", holder = holder_of,
+  owner = function(self) return self:directory(), self.lock_name end,
+  leads = function(self) return self.epoch ~= nil end,
+  patrol = function() return SLOW_CHECK end,
+  store = function(self)
+    return OrderFiles.new(self.dir, function(path, text) return on_disk(self, { { "replace", path, text } }) end)
+  end,
+  visit = function(opts, fn) return fn(OrderFiles.new(lock_directory(opts), files.replace)) end })

@@ -4,18 +4,23 @@ local crown = require "crown"
 local Election = require "support.ordered_election"
 local stores = require "torture.stores"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 local Wire = require "support.nats_wire"
 local zookeeper = require "crown.zookeeper.wire"
 
 local GARBAGE = '{"pause":"yes"}'
 
--- Each: `spoil(store, name)` makes its orders unreadable; `knows`: who is a candidate, so that a hand-over to nobody is refused.
+-- Each: `spoil(store, name)` makes its orders unreadable; `knows`: who is a candidate, so that a hand-over to nobody is refused;
+-- `has_no_ttl`.
 local STORES = {
   { name = "etcd", knows = true, spoil = function(store, name)
     store.server:ctl("--user", "root:secret", "put", name .. ".orders", GARBAGE)
   end },
   { name = "kubernetes", spoil = function(store, name)
     store.server:edit(name, function(found) found.metadata.annotations = { ["crown-lua/orders"] = GARBAGE } end)
+  end },
+  { name = "file", has_no_ttl = true, spoil = function(store, name)
+    write_file(store.dir .. ("/%s.orders"):format(name), GARBAGE)
   end },
   { name = "nats", spoil = function(store, name)
     local wire = Wire.open(store.server.port)
@@ -42,7 +47,8 @@ local function describe_store(one)
 
     before_each(function()
       local text = store.url()
-      election = Election.new(("%s%sttl=%g"):format(text, text:find "?" and "&" or "?", TTL), dir)
+      if not one.has_no_ttl then text = ("%s%sttl=%g"):format(text, text:find "?" and "&" or "?", TTL) end
+      election = Election.new(text, dir)
       name = election.name
     end)
     after_each(function() election:destroy() end)

@@ -146,10 +146,10 @@ describe("an operator's order", function()
     assert.matches("handover: say to which node: ", command(2, "handover", "nowhere"))
     assert.matches("%-%-for: 'soon' is no time, such as 2h, 30m or 1h30m", command(2, "pause", "x", "--for", "soon"))
     for _, verb in ipairs { "pause", "resume", "handover" } do
-      local result = run { verb, "--oracle", "file:" .. tempdir(), "x" }
+      local result = run { verb, "--oracle", "http://127.0.0.1:1/locks", "x" }
       if verb ~= "handover" then
         assert.equal(2, result.code)
-        assert.matches(verb .. ": elections of the oracle 'file' take no orders yet: its records are in a format of others",
+        assert.matches(verb .. ": elections of the oracle 'http_lease' take no orders: a lease server has no call for that: ",
           result.stderr)
       end
     end

@@ -14,7 +14,7 @@ local store = {}
 local NEEDS = { list = "list elections", evict = "ask a leader to go" }
 
 -- What to say of an oracle that takes no orders.
-local NO_ORDERS = "%s: elections of the oracle '%s' take no orders yet: %s"
+local NO_ORDERS = "%s: elections of the oracle '%s' take no orders: %s"
 local NO_MARKS = "%s: elections of the oracle '%s' keep no marks of runs yet: %s"
 local FORMAT = "its records are in a format of others"
 

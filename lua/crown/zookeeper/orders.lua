@@ -80,7 +80,10 @@ function Orders:read(names)
   if not some then return failed(problem, code) end
   local nodes, lacks = each(some, function(name) return get(self, ask, name) end)
   if lacks then return failed(lacks[1], lacks[2]) end
-  for i, name in ipairs(some) do found[name] = answer_of(nodes[i]) or (names and false or nil) end
+  for i, name in ipairs(some) do
+    local answer = answer_of(nodes[i])
+    if answer or names then found[name] = answer end
+  end
   return found
 end
 
