@@ -292,6 +292,23 @@ static int core_heartbeat(lua_State *L)
     return 0;
 }
 
+/* stay(): the program goes on without an election too, until it is told to end. */
+static int core_stay(lua_State *L)
+{
+    struct host *host = check_host(L);
+    if (!host->stays)
+        lifetime_hold(&host->lifetime);
+    host->stays = true;
+    return 0;
+}
+
+/* is_ending() -> whether the program was told to end: an election that begins now ends at once. */
+static int core_is_ending(lua_State *L)
+{
+    lua_pushboolean(L, check_host(L)->env.stopping);
+    return 1;
+}
+
 /* keep(): the loss of the terminal ends nothing. */
 static int core_keep(lua_State *L)
 {
@@ -359,6 +376,8 @@ static const luaL_Reg functions[] = {
     {"alone", core_alone},
     {"heartbeat", core_heartbeat},
     {"keep", core_keep},
+    {"stay", core_stay},
+    {"is_ending", core_is_ending},
     {"once", core_once},
     {"user_ids", core_user_ids},
     {"home", core_home},

@@ -128,6 +128,7 @@ struct child_options *child_options_read(lua_State *L, int index)
         return NULL;
     options->argv = read_list(L, index, "argv");
     options->env = read_pairs(L, index, "env");
+    options->log_fields = read_list(L, index, "log_fields");
     options->cwd = read_string(L, index, "cwd");
     options->epoch_file = read_string(L, index, "epoch_file");
     options->set_ids = push_field(L, index, "uid") == LUA_TNUMBER;

@@ -19,6 +19,7 @@ void child_options_free(struct child_options *options)
         return;
     strings_free(options->argv);
     strings_free(options->env);
+    strings_free(options->log_fields);
     free(options->cwd);
     free(options->epoch_file);
     free(options->groups);

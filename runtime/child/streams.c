@@ -24,11 +24,15 @@ static size_t log_line(struct capture *capture, const char *bytes, size_t size)
         char line[CAPTURE_CHUNK + 1];
         memcpy(line, start, length);
         line[length] = '\0';
-        const struct log_field fields[] = {
+        struct log_field fields[2 + CHILD_LOG_FIELDS] = {
             log_string("name", streams->name),
             log_string("stream", stream_names[capture - streams->capture]),
         };
-        log_event(LOG_INFO, line, fields, 2);
+        unsigned count = 2;
+        for (char *const *pair = streams->fields;
+             pair != NULL && pair[0] != NULL && count < 2 + CHILD_LOG_FIELDS; pair += 2)
+            fields[count++] = log_string(pair[0], pair[1]);
+        log_event(LOG_INFO, line, fields, count);
         taken += end != NULL ? length + 1 : length;
     }
     return taken;
@@ -56,6 +60,7 @@ int streams_open(struct streams *streams, struct loop *loop, const char *name,
                  struct crown_error *err)
 {
     streams->name = name;
+    streams->fields = options->log_fields;
     for (int stream = 0; stream < 3; stream++) {
         int fd = -1;
         switch (options->output[stream]) {

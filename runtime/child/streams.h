@@ -13,6 +13,7 @@
 /** Embed it; zero-initialise before first use. */
 struct streams {
     const char *name;          /* of the election, for the log */
+    char *const *fields;       /* further ones, as of child_options; NULL: none */
     struct capture capture[3]; /* of stdout and stderr, where they go to the log */
 };
 

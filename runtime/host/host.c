@@ -74,7 +74,7 @@ static void stop(struct host *host, int signal)
     if (host->env.stopping)
         return; /* once is enough */
     if (candidates_count(host->env.candidates) == 0) {
-        lifetime_exit(&host->lifetime, 128 + signal);
+        lifetime_exit(&host->lifetime, host->stays ? 0 : 128 + signal);
         return;
     }
     notify_send("STOPPING=1");

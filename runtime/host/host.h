@@ -23,6 +23,7 @@ struct host {
     struct candidate_env env;
     struct lifetime lifetime;
     struct heartbeat heartbeat;
+    bool stays; /* without an election too: it ends in order when it is told to */
     struct children children;
     struct random random;
     char node[HOST_NODE_SIZE];   /* this candidate's name, by default the host's */

@@ -31,6 +31,56 @@ describe("a mark of a run", function()
     assert.is_nil(runs.ran(marks, job { done_for = 3600 }, NOW))
   end)
 
+  it("of a slot bars it when that has failed too often, and what is older when a later one was begun", function()
+    local marks = { failed = { at = 990, node = "ann", slot = 960, code = 1, count = 9, tries = 2 } }
+    for _, case in ipairs {
+      { { slot = 960, retries = 1 }, true }, { { slot = 960, retries = 2 }, false }, { { slot = 960 }, false },
+      { { slot = 900, retries = 5 }, true }, { { slot = 1020, retries = 0 }, false }, { { retries = 0 }, false },
+    } do
+      assert.same({ case[1], case[2] }, { case[1], runs.ran(marks, job(case[1]), NOW) == marks.failed })
+    end
+    local begun = { begun = { at = 990, node = "ann", slot = 960 } }
+    assert.matches("^a later run was begun on ann at [%d:]+$", (select(3, runs.ran(begun, job { slot = 900 }, NOW))))
+    assert.is_nil(runs.ran(begun, job { slot = 960 }, NOW))
+    assert.is_nil(runs.wait(begun, job { slot = 960 }, "bob", 0, NOW))
+  end)
+
+  it("of a slot that is more than a day ahead bars nothing, as of a clock that was wrong", function()
+    local function ran(slot, time)
+      return runs.ran({ done = { at = 1, took = 1, node = "ann", slot = slot } }, job { slot = 960 }, time) ~= nil
+    end
+    assert.same({ true, false }, { ran(NOW + 86400, NOW), ran(NOW + 86401, NOW) })
+    assert.is_true(ran(960 + 86400, 0)) -- what counts for a host whose clock is far behind is the slot
+  end)
+
+  it("of a slot tells which are over, and which one was begun and has not ended", function()
+    local function slots(marks, retries) return { runs.slots(marks, retries, NOW) } end
+    local function at(slot, more)
+      local one = { at = 1, node = "ann", slot = slot }
+      for name, value in pairs(more or {}) do one[name] = value end
+      return one
+    end
+    assert.same({}, slots(nil, 0))
+    assert.same({}, slots({ done = { at = 1, node = "ann" } }, 0))
+    assert.same({ 900 }, slots({ done = at(900), begun = at(900) }, 0))
+    assert.same({ 900, 960 }, slots({ done = at(900), begun = at(960) }, 0))
+    assert.same({ 900, 960 }, slots({ done = at(900), begun = at(960), failed = at(960, { tries = 1 }) }, 1))
+    assert.same({ 960 }, slots({ done = at(900), begun = at(960), failed = at(960, { tries = 2 }) }, 1))
+    assert.same({ 900 }, slots({ done = at(900), begun = at(1e9) }, 0))
+  end)
+
+  it("of a slot counts how often that one has failed, and stays where its claim was given back", function()
+    local one = job { slot = 960 }
+    local marks = runs.claimed(nil, one, "ann", NOW)
+    assert.same({ begun = { at = NOW, node = "ann", slot = 960 } }, marks)
+    assert.same(marks, runs.after(marks, one, "ann"))
+    one.started, one.result = true, { at = NOW, took = 1, code = 1 }
+    marks = runs.after(runs.after(marks, one, "ann"), one, "bob")
+    assert.same({ at = NOW, count = 2, tries = 2, node = "bob", code = 1, slot = 960 }, marks.failed)
+    one.slot = 1020
+    assert.same({ at = NOW, count = 3, tries = 1, node = "bob", code = 1, slot = 1020 }, runs.after(marks, one, "bob").failed)
+  end)
+
   it("that has begun bars everybody for its time, and one of a clock far ahead nobody", function()
     local marks = { begun = { at = 990, ["until"] = 1050, node = "ann" } }
     assert.same({ 50, false }, { runs.wait(marks, nil, "bob", 0, NOW), (select(3, runs.wait(marks, nil, "bob", 0, NOW))) })

@@ -9,17 +9,28 @@ local json = require "crown.text.json"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local read_file = require "crown.text.read_file"
+local store = require "crown.command.store"
 local usage = require "crown.check.usage"
 
 local cron = {
-  summary = "read a crontab, and say when its jobs are due",
-  usage = "crown-lua cron --check FILE [--json]",
+  summary = "run the jobs of a crontab, each occurrence on one of all hosts",
+  usage = "crown-lua cron [OPTIONS] FILE\n  crown-lua cron --check FILE [--json]",
   most_words = 1,
+  campaigns = true,
   options = {
     { name = "check", help = "show each job with its next five times, and what is wrong with FILE; needs no store" },
     { name = "json", help = "with --check: for programs" },
+    { name = "healthy", value = "COMMAND", help = "run jobs only while this command of sh(1) ends with 0: asked every 5 s",
+      default = "no check" },
+    { name = "stop-timeout", value = "SECONDS", number = { above = 0, most = 86400 },
+      help = "from a job's stop signal to KILL", default = "a quarter of the TTL, at most 5" },
   },
   help = [[
+It is started with the same FILE on every host, as a service. When a job is due, one of the hosts
+runs it, and the store remembers that it has succeeded. Where the job fails, another host tries it
+again, as often as its options say. Where the host dies, another one begins it again. A job's
+output goes to the log, each line with the job's name, its time, and the host.
+
 FILE is a crontab as in crontab(5), without a column for the user: five fields or @daily and its
 kin, CRON_TZ=ZONE, variables, comments, and % for the command's input. A line before a job has its
 options:
@@ -31,7 +42,11 @@ options:
   name       the job's, and its election's; by default the program's
   timeout    how long it may run: 90s, 10m, 2h
   retries    how often it is tried again when it fails, by default 0
+  overlap    no: a job never runs beside itself
   catch-up   what of the times at which no host was up is made up for: no (the default), once, each
+
+A command gets CROWN_SLOT_TIME, the time at which it was due (seconds since 1970), CROWN_EPOCH,
+CROWN_ELECTION and CROWN_NODE. FILE is read once: after a change, start the services again.
 
 --check shows each job with its next five times by the clocks of its zone. Exit code 2 where
 something is wrong, with line, column, and what is meant.]],
@@ -94,6 +109,13 @@ local function for_programs(jobs, problems, warnings)
   return json.line({ jobs = list, problems = problems, warnings = warnings }, "jobs", "problems", "warnings", "next")
 end
 
+local function tell(path, problems, warnings)
+  for _, warning in ipairs(warnings) do output.say("cron", ("%s: %s"):format(path, warning)) end
+  for _, one in ipairs(problems) do
+    output.say("cron", ("%s:%d:%d: %s"):format(path, one.line, one.column, one.message))
+  end
+end
+
 local function check(options, words)
   local path, jobs, problems = read(words)
   local warnings = warnings_of(jobs)
@@ -102,10 +124,7 @@ local function check(options, words)
     return #problems == 0 and 0 or WRONG
   end
   for _, job in ipairs(jobs) do show(job) end
-  for _, warning in ipairs(warnings) do output.say("cron", ("%s: %s"):format(path, warning)) end
-  for _, one in ipairs(problems) do
-    output.say("cron", ("%s:%d:%d: %s"):format(path, one.line, one.column, one.message))
-  end
+  tell(path, problems, warnings)
   output.line(("%s: %d job%s, %s"):format(printable(path), #jobs, #jobs == 1 and "" or "s",
     #problems == 0 and "nothing wrong" or "not as it should be"))
   return #problems == 0 and 0 or WRONG
@@ -120,10 +139,40 @@ function cron.refused(problem)
   return WRONG
 end
 
+-- What elections tell of each occurrence is told by lines of its own.
+local QUIET = {}
+for i, name in ipairs { "leadership.claimed", "leadership.changed", "leadership.lost", "leadership.abdicated", "child.started",
+  "child.exited", "child.stopped", "monitor.leader_down", "oracle.connected" } do
+  QUIET[i] = name .. "=warn"
+end
+
+--- What the log leaves out where nobody says what it is to tell.
+-- @treturn string as --log-filter takes it
+function cron.log_filter()
+  return table.concat(QUIET, ",")
+end
+
+-- What asks the store what has run.
+local function lister()
+  store.expect_marks "cron"
+  local list, opts = store.find("cron", "list")
+  return function() return list(opts) end
+end
+
+local function refuse_in_vain(options)
+  if options.json then usage.error "cron: --json has no effect here: it goes with --check" end
+end
+
 --- The verb.
 function cron.run(options, words)
-  if not options.check then usage.error("cron: write %s", cli.usage(cron)) end
-  return check(options, words)
+  if options.check then return check(options, words) end
+  refuse_in_vain(options)
+  local path, jobs, problems = read(words)
+  tell(path, problems, warnings_of(jobs))
+  if #problems > 0 then return WRONG end
+  if #jobs == 0 then usage.error("cron: %s has no job", path) end
+  require("crown.cron.runner").start(jobs, { list = lister(), stop_timeout = options["stop-timeout"],
+    healthy = options.healthy and { exec = { "/bin/sh", "-c", options.healthy } } or nil })
 end
 
 return cron

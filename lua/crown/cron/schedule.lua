@@ -31,9 +31,11 @@ local function expand(word)
   return nil, INSTEAD[word:lower()] or ("there is no '%s'%s"):format(word, usage.suggest(word, usage.names(NAMED)))
 end
 
--- The day of a date, where it is one of those that a job runs on: cron(8) takes either of the two days where both are given.
-local function on_day(self, date)
-  local of_month, of_week = self.days.has[date.day], self.weekdays.has[date.wday - 1]
+local FIRST_WEEKDAY = 4 -- 1970-01-01 was a Thursday
+
+-- Whether a job runs on a day of a month that it runs in: cron(8) takes either of the two days where both are given.
+local function on_day(self, day, of_its_month)
+  local of_month, of_week = self.days.has[of_its_month], self.weekdays.has[(day + FIRST_WEEKDAY) % 7]
   if self.days.is_star or self.weekdays.is_star then return of_month and of_week end
   return of_month or of_week
 end
@@ -42,10 +44,10 @@ end
 local function day_from(self, day)
   local ends = day + LOOK
   while day <= ends do
-    local date = os.date("!*t", day * DAY)
-    if not self.months.has[date.month] then
-      day = calendar.days(date.year, date.month + 1, 1)
-    elseif on_day(self, date) then
+    local year, month, of_its_month = calendar.date(day)
+    if not self.months.has[month] then
+      day = calendar.days(year, month + 1, 1)
+    elseif on_day(self, day, of_its_month) then
       return day
     else
       day = day + 1
@@ -132,6 +134,24 @@ end
 function Schedule:next(after)
   if self.repeated then return next_shown(self, after) end
   return next_fixed(self, after)
+end
+
+local WINDOWS = { HOUR, DAY, 32 * DAY, 366 * DAY } -- looked at from the end, so that few times are gone through
+
+--- The latest time that it was due.
+-- @number time seconds since 1970, UTC
+-- @number known a time not later than that, at which it was due
+-- @treturn number seconds since 1970, UTC, not later than `time`
+-- @treturn number the next one; nil: see above
+function Schedule:latest(time, known)
+  local found = known
+  for _, window in ipairs(WINDOWS) do
+    local one = time - window > known and self:next(time - window)
+    if one and one <= time then found = one break end
+  end
+  local one = self:next(found)
+  while one and one <= time do found, one = one, self:next(one) end
+  return found, one
 end
 
 return Schedule

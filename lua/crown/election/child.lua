@@ -46,6 +46,24 @@ local function check_env(where, env)
   return checked
 end
 
+local LOG_FIELDS = 4 -- CHILD_LOG_FIELDS
+
+-- As the log writes them: in the order of their names.
+local function check_log_fields(where, fields)
+  local names, flat = {}, {}
+  for name, value in pairs(fields) do
+    if type(name) ~= "string" or not name:find "^[%a_][%w_]*$" or type(value) ~= "string" then
+      usage.error("%s: log_fields.%s: a field has a name of letters, digits and '_', and a text", where, tostring(name))
+    end
+    refuse_nul(where, "log_fields." .. name, value)
+    names[#names + 1] = name
+  end
+  if #names > LOG_FIELDS then usage.error("%s: log_fields has more than %d fields", where, LOG_FIELDS) end
+  table.sort(names)
+  for i, name in ipairs(names) do flat[2 * i - 1], flat[2 * i] = name, fields[name] end
+  return flat
+end
+
 local function check_output(where, name, value)
   if value == "inherit" or value == "null" or value:find("/", 1, true) then return value end
   if value == "log" and name ~= "stdin" then return value end
@@ -90,6 +108,7 @@ function child.check(where, given)
     lua = checked.lua,
     env = env,
     cwd = checked.cwd,
+    log_fields = checked.log_fields and check_log_fields(where, checked.log_fields) or nil,
     stdin = check_output(where, "stdin", checked.stdin),
     stdout = check_output(where, "stdout", checked.stdout),
     stderr = check_output(where, "stderr", checked.stderr),

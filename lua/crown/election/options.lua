@@ -90,6 +90,7 @@ options.child = {
   cwd = { type = "string" },
   user = { type = { "string", "number" } },
   group = { type = { "string", "number" } },
+  log_fields = { type = "table" },
   stdin = { type = "string", default = "inherit" },
   stdout = { type = "string", default = "inherit" },
   stderr = { type = "string", default = "inherit" },

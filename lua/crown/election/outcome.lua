@@ -8,24 +8,36 @@ local outcome = {}
 
 local TENTH = 10
 
+local function begin(job)
+  job.since, job.at, job.started = core.now(), os.time(), true
+end
+
+--- Hears that a job's command runs, or that it has ended by itself.
+-- @tparam Job job gets `started` and `result`
+-- @tparam table event "child.started" or "child.exited" of the leader's command
+function outcome.hear(job, event)
+  if event.event == "child.started" then
+    job.result = nil
+    return begin(job)
+  end
+  if not job.since then begin(job) end -- it could not be started
+  outcome.ended(job, { code = event.code, signal = event.signal, error = event.error })
+end
+
+--- Notes how a job's command has ended.
+-- @tparam Job job gets `result`
+-- @tparam table how `code`, `signal` or `error`
+function outcome.ended(job, how)
+  how.at, how.took = job.at, math.floor((core.now() - job.since) * TENTH + 0.5) / TENTH
+  job.result, job.since = how, nil
+end
+
 --- Notes in a job that its command runs, and how it has ended, when that ends by itself: not when it was stopped.
 -- @tparam Job job gets `started` and `result`
 -- @string name of the election
 function outcome.note(job, name)
-  local began, at
-  local function begin()
-    began, at, job.started = core.now(), os.time(), true
-  end
   events.listen({ "child.started", "child.exited" }, function(event)
-    if event.name ~= name or event.role ~= "leader" then return end
-    if event.event == "child.started" then
-      job.result = nil
-      return begin()
-    end
-    if not began then begin() end -- it could not be started
-    local took = math.floor((core.now() - began) * TENTH + 0.5) / TENTH
-    job.result = { at = at, took = took, code = event.code, signal = event.signal, error = event.error }
-    began = nil
+    if event.name == name and event.role == "leader" then outcome.hear(job, event) end
   end)
 end
 

@@ -5,8 +5,8 @@
 -- `done`: the last run that succeeded. `failed`: the runs that failed since then, `count` of them, and the last one of those.
 -- `begun`: a run before whose `until` nobody may lead again; the claim has written it. Each has `at`, when it began, `node`, and
 -- perhaps `slot`, the time for which it was due; `done` has `took` in seconds, and perhaps `until`; `failed` has `code`, `signal`
--- or `error`. Times are seconds since 1970 by the wall clock of the host that wrote them. They decide whether a run is begun, and
--- permit no claim.
+-- or `error`, and of a slot `tries`, how often that one has failed. A claim for a slot always writes `begun`. Times are seconds
+-- since 1970 by the wall clock of the host that wrote them. They decide whether a run is begun, and permit no claim.
 --
 -- A mark whose types are others is no mark. Other fields are kept, as other marks are.
 -- @internal crown.register.runs
@@ -16,10 +16,11 @@ local printable = require "crown.text.printable"
 local runs = {}
 
 local LATER = 60 -- seconds until a candidate asks again that goes on waiting
+local AHEAD = 86400 -- seconds: a slot that is further away was written by a clock that was wrong
 local ELSEWHERE = 5 -- seconds that the host which failed last leaves to the others
 
 local TYPES = { at = "number", node = "string", took = "number", ["until"] = "number", slot = "number", count = "number",
-  code = "number", signal = "number", error = "string" }
+  tries = "number", code = "number", signal = "number", error = "string" }
 
 local function mark(found, name)
   local one = type(found) == "table" and found[name]
@@ -76,11 +77,12 @@ Job.__index = Job
 -- code =, signal =, error = }`, as of a mark.
 -- @tparam table options `done_for`: seconds for which nobody begins it again after it has succeeded, counted from its end;
 -- `at_least`: seconds for which nobody leads again, counted from the claim; `elsewhere`: after a failure on this host another one
--- comes first; `slot`: a number: it is not begun where one of that slot, or of a later one, has succeeded
+-- comes first; `slot`: a number: it is not begun where one of that slot has succeeded, or one of a later slot was begun;
+-- `retries`: how often one slot is tried again after a failure, at most; nil: without end
 -- @treturn Job
 function runs.job(options)
   return setmetatable({ done_for = options.done_for, at_least = options.at_least, elsewhere = options.elsewhere,
-    slot = options.slot }, Job)
+    slot = options.slot, retries = options.retries }, Job)
 end
 
 --- A job as it is now: what is owed of a term must not change with the next one.
@@ -103,12 +105,19 @@ function runs.attach(election, job)
   return true
 end
 
--- Whether it has run, as far as this job is concerned.
-local function has_run(job, done, time)
-  if not done then return false end
-  if job.slot and done.slot and done.slot >= job.slot then return true end
-  return job.done_for ~= nil and stands(done, time)
+-- Whether a mark says that a job's slot is over: a later one was begun, or it has succeeded, or failed too often.
+local function is_over(job, name, one, time)
+  local slot = job.slot and one.slot
+  if not slot or slot < job.slot or slot > math.max(time, job.slot) + AHEAD then return false end
+  return slot > job.slot or name == "done" or name == "failed" and job.retries ~= nil and (one.tries or 1) > job.retries
 end
+
+local SAYS = {
+  done = done_words,
+  failed = failed_words,
+  begun = function(one, time) return ("a later run was begun on %s %s"):format(printable(one.node), instant(one.at, time)) end,
+}
+local ORDER = { "done", "failed", "begun" }
 
 --- Whether a run is not to be begun any more, whatever else the record says.
 -- @tparam[opt] table found the marks of the record
@@ -118,10 +127,32 @@ end
 -- @treturn number seconds until it is asked again
 -- @treturn string the mark in words
 function runs.ran(found, job, time)
-  local done = found and job and mark(found, "done")
-  if not done or not has_run(job, done, time) then return nil end
-  local left = stands(done, time) and done["until"] - time or LATER
-  return done, math.min(LATER, left), done_words(done, time)
+  for _, name in ipairs(found and job and ORDER or {}) do
+    local one = mark(found, name)
+    local stays = one and name == "done" and job.done_for ~= nil and stands(one, time)
+    if one and (stays or is_over(job, name, one, time)) then
+      return one, stays and math.min(LATER, one["until"] - time) or LATER, SAYS[name](one, time)
+    end
+  end
+end
+
+--- Up to which slot all are over, and which one was begun after that and has not ended, as far as marks tell.
+-- @tparam[opt] table found the marks of the record
+-- @tparam[opt] number retries how often a slot is tried again
+-- @number time of day, in seconds
+-- @treturn number the last slot that is over, or nil
+-- @treturn number the one that is open, or nil
+function runs.slots(found, retries, time)
+  local over, open
+  for _, name in ipairs(ORDER) do
+    local one = mark(found, name)
+    local slot = one and one.slot
+    if slot and slot <= time + AHEAD then
+      if is_over({ slot = slot, retries = retries }, name, one, time) then over = math.max(over or slot, slot)
+      else open = math.max(open or slot, slot) end
+    end
+  end
+  return over, open and open > (over or -math.huge) and open or nil
 end
 
 --- For how long a candidate may not claim by what is marked.
@@ -156,17 +187,18 @@ local function or_none(one) return next(one) ~= nil and one or nil end
 -- @number time of day, in seconds
 -- @treturn table or nil: none
 function runs.claimed(found, job, node, time)
-  if not found and not (job and job.at_least) then return nil end
+  local begins = job and (job.at_least or job.slot)
+  if not found and not begins then return nil end
   local one = copy_of(found)
-  one.begun = job and job.at_least and { at = math.floor(time), ["until"] = math.ceil(time + job.at_least), node = node,
+  one.begun = begins and { at = math.floor(time), ["until"] = job.at_least and math.ceil(time + job.at_least), node = node,
     slot = job.slot } or nil
   return or_none(one)
 end
 
 local function failure_of(job, node, before)
-  local result = job.result
+  local result, again = job.result, before and job.slot and before.slot == job.slot
   return { count = (before and before.count or 0) + 1, at = result.at, node = node, code = result.code, signal = result.signal,
-    error = result.error, slot = job.slot }
+    error = result.error, slot = job.slot, tries = job.slot and (again and before.tries or 0) + 1 or nil }
 end
 
 local function success_of(job, node)
@@ -191,7 +223,7 @@ end
 -- @treturn table or nil: none
 function runs.after(found, job, node)
   local one = copy_of(found)
-  if not job.started then one.begun = nil end
+  if not job.started and not job.slot then one.begun = nil end
   local result = job.result
   if result and is_success(result) then
     one.failed = nil

@@ -16,6 +16,22 @@ function calendar.days(year, month, day)
     + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
+--- The date of a day.
+-- @number days from 1970-01-01
+-- @treturn number year
+-- @treturn number month
+-- @treturn number day
+function calendar.date(days)
+  local since = days + 719468 -- from 1 March of the year 0
+  local era = math.floor(since / 146097)
+  local of_era = since - era * 146097
+  local year = math.floor((of_era - math.floor(of_era / 1460) + math.floor(of_era / 36524) - math.floor(of_era / 146096)) / 365)
+  local of_year = of_era - (365 * year + math.floor(year / 4) - math.floor(year / 100))
+  local month = math.floor((5 * of_year + 2) / 153) -- 0 is March
+  local day = of_year - math.floor((153 * month + 2) / 5) + 1
+  return year + era * 400 + (month >= 10 and 1 or 0), month < 10 and month + 3 or month - 9, day
+end
+
 --- The instant of a time in UTC, as servers write it: "2026-11-21T22:24:03.5Z".
 -- @string[opt] text
 -- @treturn number seconds since 1970, or nil where it is no such time

@@ -1,0 +1,192 @@
+-- crown-lua cron on three hosts: three processes, each with a wall clock of its own, on real stores.
+local Candidate = require "support.candidate"
+local eventually = require "crown.testing.eventually"
+local Postgres = require "support.postgres"
+local read_file = require "crown.text.read_file"
+local Redis = require "support.redis"
+local tempdir = require "support.tempdir"
+local WrongClock = require "support.wrong_clock"
+local write_file = require "support.write_file"
+
+local SOON, TTL = 40, 3 -- seconds
+local MINUTE = 60
+
+-- How far a clock is ahead that shows so many seconds before the next full minute.
+local function before_the_minute(seconds) return (MINUTE - seconds - os.time()) % MINUTE end
+
+describe("crown-lua cron on three hosts", function()
+  local stores = {}
+  local dir, path, hosts, serial = nil, nil, nil, 0
+
+  setup(function()
+    local redis, postgres = Redis.start(), Postgres.start()
+    stores.redis = { server = redis, url = redis.url .. "?trust_empty=true&amnesia_wait=0&ttl=" .. TTL }
+    stores.postgres = { server = postgres, url = postgres.url .. "?trust_empty=true&amnesia_wait=0&ttl=" .. TTL }
+  end)
+  teardown(function()
+    for _, store in pairs(stores) do store.server:destroy() end
+  end)
+
+  before_each(function()
+    serial, dir, hosts = serial + 1, tempdir(), {}
+    path = dir .. "/jobs"
+  end)
+  after_each(function()
+    for _, one in pairs(hosts) do one:destroy() end
+  end)
+
+  -- A job writes down when it was due, where it ran, and its epoch; `more` is what it does then.
+  local function crontab(options, more)
+    write_file(path, ("CRON_TZ=UTC\n#: name=job-%d %s\n* * * * * echo $CROWN_SLOT_TIME $CROWN_NODE $CROWN_EPOCH >> '%s/ran'; %s\n")
+      :format(serial, options, dir, more or ""))
+  end
+
+  local function start(node, clock, store)
+    local log = ("%s/%s.log"):format(dir, node)
+    local env = clock:environment()
+    env.CROWN_DIRECTORY, env.CROWN_LOG_FILTER = tempdir(), "leadership.rejected=debug"
+    local one = Candidate.start { args = { "cron", "--oracle", stores[store or "redis"].url, path }, node = node, log = log, env = env }
+    one.clock = clock
+    hosts[node] = one
+    return one
+  end
+
+  local function start_three(seconds, store)
+    for i = 1, 3 do start("host" .. i, WrongClock.new(before_the_minute(seconds[i])), store) end
+  end
+
+  -- Each run: when it was due, where, and the epoch.
+  local function ran()
+    local found = {}
+    for slot, node, epoch in (read_file(dir .. "/ran") or ""):gmatch "(%d+) (%S+) (%d+)\n" do
+      found[#found + 1] = { slot = tonumber(slot), node = node, epoch = tonumber(epoch) }
+    end
+    return found
+  end
+
+  local function runs(count)
+    local fine = pcall(eventually, function() return #ran() >= count end, SOON)
+    local found, logs = ran(), {}
+    for _, one in pairs(hosts) do logs[#logs + 1] = one:output() end
+    assert.is_true(fine and #found == count, ("%d runs, not %d\n%s"):format(#found, count, table.concat(logs, "\n")))
+    return found
+  end
+
+  local function says(one, pattern)
+    local fine = pcall(eventually, function() return one:output():find(pattern) end, SOON)
+    assert(fine, one:output())
+  end
+
+  -- Every other host has seen that it has run.
+  local function all_know(found, pattern)
+    for node, one in pairs(hosts) do
+      if node ~= found.node then says(one, "leadership%.rejected [^\n]*" .. pattern) end
+    end
+  end
+
+  for _, store in ipairs { "redis", "postgres" } do
+    it("runs an occurrence once, also where the clocks are apart, on " .. store, function()
+      crontab ""
+      start_three({ 3, 6, 9 }, store)
+      local found = runs(1)[1]
+      all_know(found, "ran on " .. found.node)
+      assert.equal(0, found.slot % MINUTE)
+      assert.equal(1, #ran())
+      assert.matches("the job has ended [^\n]*name=job%-%d+ slot=%d+%-%d+%-%d+T%d+:%d+:00Z took=", hosts[found.node]:output())
+    end)
+
+    it("begins it again where its host dies in the middle, on " .. store, function()
+      crontab("", "[ $(wc -l < " .. dir .. "/ran) -gt 1 ] || sleep 600")
+      start_three({ 3, 3, 3 }, store)
+      local first = runs(1)[1]
+      hosts[first.node]:hurt("KILL", "supervise", "runtime")
+      hosts[first.node]:wait()
+      hosts[first.node] = nil
+      local second = runs(2)[2]
+      assert.equal(first.slot, second.slot)
+      assert.are_not.equal(first.node, second.node)
+      assert.is_true(second.epoch > first.epoch)
+      all_know(second, "ran on " .. second.node)
+    end)
+  end
+
+  it("tries a job that fails again, on another host first, and as often as it is told to", function()
+    crontab("retries=1", "exit 7")
+    start_three { 3, 3, 3 }
+    local found = runs(2)
+    assert.equal(found[1].slot, found[2].slot)
+    assert.are_not.equal(found[1].node, found[2].node)
+    all_know(found[2], "failed 2 times, last on " .. found[2].node .. "[^\n]*: exit code 7")
+    assert.equal(2, #ran())
+  end)
+
+  it("tries a job again on the only host there is, ends one that takes too long, and logs what they write", function()
+    write_file(path, ([[
+CRON_TZ=UTC
+WHO=you
+#: name=fails-%d retries=1
+* * * * * echo $CROWN_SLOT_TIME a 1 >> '%s/ran'; exit 7
+#: name=long-%d timeout=1s
+* * * * * sleep 600
+#: name=says-%d
+* * * * * cat; echo "to $WHO" >&2%%one%%two
+]]):format(serial, dir, serial, serial))
+    local one = start("host1", WrongClock.new(before_the_minute(3)))
+    says(one, "the job takes too long, and is ended name=long")
+    says(one, "leadership%.rejected name=long[^\n]*failed on host1 [^\n]*: it took longer than 1 s")
+    for _, line in ipairs { { "one", "stdout" }, { "two", "stdout" }, { "to you", "stderr" } } do
+      says(one, ("info  %s name=says%%-%%d+ stream=%s node=host1 slot=%%d+%%-%%d+%%-%%d+T%%d+:%%d+:00Z\n"):format(unpack(line)))
+    end
+    says(one, "leadership%.rejected name=fails[^\n]*failed 2 times")
+    runs(2)
+  end)
+
+  it("makes up for what all have missed as each job is told to, and ends with 0 while nothing is due", function()
+    local lines = { "CRON_TZ=UTC" }
+    for _, kind in ipairs { "no", "once", "each" } do
+      lines[#lines + 1] = ("#: name=%s-%d catch-up=%s"):format(kind, serial, kind)
+      lines[#lines + 1] = ("* * * * * echo $CROWN_SLOT_TIME %s 1 >> '%s/ran'"):format(kind, dir)
+    end
+    write_file(path, table.concat(lines, "\n") .. "\n")
+    local clock = WrongClock.new(before_the_minute(3))
+    local one = start("host1", clock)
+    local first = runs(3)[1].slot
+    says(one, ("the job has ended.*"):rep(3))
+    one:signal "TERM"
+    assert.equal(0, one:wait(SOON))
+    clock:set(clock.seconds + 3 * MINUTE)
+    one = start("host1", clock)
+    says(one, "jobs are read")
+    local made_up = {}
+    for i, found in ipairs(runs(7)) do
+      if i > 3 then made_up[#made_up + 1] = ("%s %d"):format(found.node, (found.slot - first) / MINUTE) end
+    end
+    table.sort(made_up)
+    assert.same({ "each 1", "each 2", "each 3", "once 3" }, made_up)
+  end)
+
+  it("runs nothing twice where a clock is set back, and once what a clock leaps over", function()
+    crontab ""
+    local clock = WrongClock.new(before_the_minute(3))
+    local one = start("host1", clock)
+    local first = runs(1)[1].slot
+    says(one, "the job has ended")
+    clock:set(first - os.time() - 1) -- that minute comes again in a second
+    eventually(function() return os.time() + clock.seconds > first end, SOON)
+    clock:set(clock.seconds + 57)
+    assert.equal(first + MINUTE, runs(2)[2].slot)
+    clock:set(clock.seconds + 3 * MINUTE)
+    assert.equal(first + 4 * MINUTE, runs(3)[3].slot)
+    says(one, ("the job has ended.*"):rep(3))
+  end)
+
+  it("does not run again on a host whose clock is behind, and that comes later", function()
+    crontab ""
+    start("host1", WrongClock.new(before_the_minute(3)))
+    runs(1)
+    says(hosts.host1, "the job has ended")
+    start("host2", WrongClock.new(before_the_minute(3) - 10 * MINUTE))
+    says(hosts.host2, "leadership%.rejected [^\n]*ran on host1")
+    assert.equal(1, #ran())
+  end)
+end)
