@@ -82,6 +82,7 @@ function Session:is_live()
 end
 
 --- Whether one of its candidates has a term.
+-- @tparam Session _
 -- @tparam table member
 -- @treturn boolean
 function Session.leads(_, member)
