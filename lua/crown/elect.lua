@@ -102,7 +102,7 @@ function Election:perform(kind, argument, epoch)
   local module, verdict, state = self.common.module, self.common.verdict, self.state
   local group = self.group
   if kind == "claim" then
-    if group then return self:bound(kind, verdict("claim", state, group:ask(self, module.claim, state))) end
+    if group then return self:bound(kind, verdict("claim", state, group:ask(self, module.claim))) end
     return self:bound(kind, verdict("claim", state, module.claim(state)))
   end
   if kind == "refresh" then return self:bound(kind, verdict("refresh", state, module.refresh(state))) end

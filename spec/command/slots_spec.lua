@@ -2,6 +2,7 @@
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Election = require "support.ordered_election"
+local Etcd = require "support.etcd"
 local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local run = require "support.run"
@@ -93,6 +94,25 @@ describe("an election with slots", function()
       local now = leaders()
       return now[2] and now[2] ~= before[2] and now[1] == before[1]
     end, SOON)
+  end)
+
+  it("keeps no place in a queue for a slot that it would not lead", function()
+    local etcd = Etcd.start()
+    finally(function() etcd:destroy() end)
+    election.url = etcd.url .. "?ttl=3&trust_empty=true"
+    local leaders_of_old = { start "one", start "two" }
+    settled(leaders_of_old, 2)
+    local next_ones = { start "three", start "four" }
+    for _, one in ipairs(next_ones) do
+      eventually(function() return one:output():find "following '[%w-]+%.1'" and one:output():find "following '[%w-]+%.2'" end, SOON)
+    end
+    for _, one in ipairs(leaders_of_old) do
+      one:signal "TERM"
+      one:wait(SOON)
+    end
+    settled(next_ones, 2)
+    local nodes = leaders()
+    assert.is_true(nodes[1] ~= nil and nodes[2] ~= nil and nodes[1] ~= nodes[2])
   end)
 
   it("ends with its command, in all slots", function()

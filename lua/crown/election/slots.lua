@@ -52,14 +52,27 @@ local function note_granting(election)
   end)
 end
 
-local function settle(group, election, state, verdict, ...)
+local function wake_others(group, election)
+  for _, other in ipairs(group.elections) do
+    if other ~= election then other:send(WAKE) end
+  end
+end
+
+local function give_back(election)
+  local abdicate = election.common.module.abdicate
+  if abdicate then abdicate(election.state) end
+  election.waits = nil
+end
+
+-- Those that have asked before may stand in a queue of the store, where they would keep the others from leading.
+local function settle(group, election, verdict, ...)
   if verdict ~= true then return verdict, ... end
   if core.atomic(take, group, election) then
     note_granting(election)
+    wake_others(group, election)
     return verdict, ...
   end
-  local abdicate = election.common.module.abdicate
-  if abdicate then abdicate(state) end
+  give_back(election)
   return group:denial()
 end
 
@@ -68,25 +81,34 @@ function Group:denial()
     retry_in = AGAIN }
 end
 
---- Asks an oracle for a slot, where this candidate leads no other one. One is asked for at a time.
--- @tparam Election election of the slot
--- @tparam function ask the oracle's claim or handle_info
--- @param state the oracle's
--- @param[opt] message for handle_info
--- @return as the oracle
-function Group:ask(election, ask, state, message)
-  if not core.atomic(is_free, self, election) then return self:denial() end
+-- One at a time.
+function Group:in_turn(fn)
   local before, mine = self.turn, promise()
   self.turn = mine
   if before then before:wait(TURN) end
-  local free = core.atomic(is_free, self, election)
   local function finish(fine, ...)
     mine:resolve()
     if not fine then error((...), 0) end
     return ...
   end
-  if not free then return finish(true, self:denial()) end
-  return finish(pcall(function() return settle(self, election, state, ask(state, message)) end))
+  return finish(pcall(fn))
+end
+
+--- Asks an oracle for a slot, where this candidate leads no other one.
+-- @tparam Election election of the slot
+-- @tparam function ask the oracle's claim or handle_info
+-- @param[opt] message for handle_info
+-- @return as the oracle
+function Group:ask(election, ask, message)
+  if not election.waits and not core.atomic(is_free, self, election) then return self:denial() end
+  return self:in_turn(function()
+    if not core.atomic(is_free, self, election) then
+      if election.waits then give_back(election) end
+      return self:denial()
+    end
+    election.waits = true
+    return settle(self, election, ask(election.state, message))
+  end)
 end
 
 --- What a candidate does with a message: others than the group's own are the oracle's, and wait while another slot is led here.
@@ -95,20 +117,18 @@ end
 -- @param message
 -- @return as of an oracle's handle_info
 function Group:hear(election, module, message)
-  if message == WAKE then return self:ask(election, module.claim, election.state) end
+  if message == WAKE then return self:ask(election, module.claim) end
   if not module.handle_info or not core.atomic(is_free, self, election) then return nil end
   if self.holder == election then return module.handle_info(election.state, message) end
-  return self:ask(election, module.handle_info, election.state, message)
+  return self:ask(election, module.handle_info, message)
 end
 
 --- A slot was given back, and its tree has gone.
 -- @tparam Election election of the slot
 function Group:left(election)
   if self.holder ~= election then return end
-  self.holder = nil
-  for _, other in ipairs(self.elections) do
-    if other ~= election then other:send(WAKE) end
-  end
+  self.holder, election.waits = nil, nil
+  wake_others(self, election)
 end
 
 -- --- all of them, as crown.elect returns them
