@@ -158,6 +158,17 @@ describe("the laws of a store", function()
     end
   end)
 
+  it("tell who writes what it says it has refused", function()
+    local broken = tried { swap = function(self, writes)
+      local done = Shelf.swap(self, writes)
+      for i, write in ipairs(writes) do
+        if not done[i] and write.memory == "m" then self:put(write) end
+      end
+      return done
+    end }
+    for _, law in ipairs { NEW, OLDER, NOWHERE } do assert.matches("a look finds", broken[law]) end
+  end)
+
   it("tell an author what shape an answer has", function()
     local broken = tried { look = function(self, names)
       local found, list = Shelf.look(self, names), {}
