@@ -7,6 +7,7 @@ local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local Way = require "torture.way"
 
 local SOON = 30 -- seconds, on a busy machine
 local LONG = "--done-for=20h"
@@ -124,6 +125,22 @@ for _, store in ipairs(STORES) do
       assert.matches(RAN, once(0, "bob", { LONG }))
       command(0, { "pause", name })
       assert.matches(RAN, once(0, "bob", { LONG }))
+    end)
+
+    it("marks it also where the store gives no answer for a moment when it ends", function()
+      local way = Way.open(function() return server.port end)
+      url = store[3](setmetatable({ url = server.url:gsub(":%d+", ":" .. way.port, 1) }, { __index = server }))
+      local ann = start("ann", { LONG, "--log-level", "info" }, ("while [ ! -e %s.end ]; do sleep 0.1; done"):format(ran))
+      url = store[3](server)
+      eventually(function() return begun() == "ann " end, SOON)
+      way.refusing = true
+      way:reset()
+      io.open(ran .. ".end", "w"):close()
+      eventually(function() return ann:output():find("the store has not noted that: it is asked again", 1, true) end, SOON)
+      way.refusing = false
+      assert.equal(0, ann:wait(SOON))
+      assert.matches(RAN, once(0, "bob", { LONG }))
+      way:close()
     end)
 
     if not store[4] then

@@ -25,6 +25,7 @@ local PATIENCE = 4 -- questions of a renewal, each of which has its time-out
 local JITTER = 1.1 -- times a pause is what the core makes of it at most
 local WATCH_SECONDS = 1 -- from one look at the sessions that hold what others follow to the next
 local DEAF_SECONDS = 1 -- from one look of a follower to the next, while the store cannot tell of changes
+local MARK_SECONDS, MARK_PAUSE = 9, 0.05 -- for which a release is repeated that has marks of a run, and between two looks
 local PATIENT_SECONDS, PATIENT_TTLS = 60, 4 -- the core asks again after so long anyway
 
 local env = { now = core.now, time = function() return os.time() * 1000 end, wall_offset = core.wall_offset, nonce = nonce,
@@ -187,6 +188,21 @@ function Oracle:attend(job)
   self.job = job
 end
 
+-- Whether it still owes the store what became of its term.
+function Oracle:owes()
+  return self.session.unsettled[self.slot] ~= nil
+end
+
+-- S16: what is not written is run again, so it is worth a while: as long as the core waits for a release.
+local function wait_for_marks(self)
+  if not self:owes() then return end
+  local text = ("'%s' has ended, and the store has not noted that: "):format((self.parts or { self })[1].slot.name)
+  core.log("info", text .. "it is asked again")
+  local ends = core.now() + MARK_SECONDS
+  while self:owes() and core.now() < ends do core.sleep(MARK_PAUSE) end
+  if self:owes() then core.log("warn", text .. "it may be run again") end
+end
+
 --- As in the oracle's contract, and so refresh, abdicate and handle_info.
 function Oracle:claim()
   self.leading = false
@@ -205,6 +221,7 @@ end
 function Oracle:abdicate()
   self.leading = false
   self:ask "release"
+  if self.job and self.job.result then wait_for_marks(self) end
 end
 
 function Oracle:handle_info(message)
@@ -231,6 +248,14 @@ end
 function Several:attend(job)
   self.job = job
   for _, part in ipairs(self.parts) do part:attend(job) end
+end
+
+function Several:owes()
+  local count = 0
+  for _, part in ipairs(self.parts) do
+    if part:owes() then count = count + 1 end
+  end
+  return count > #self.parts / 2
 end
 
 function Several:is_deaf()
