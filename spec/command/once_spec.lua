@@ -105,6 +105,17 @@ for _, store in ipairs(STORES) do
       assert.equal(2, #begun():gsub("%S", ""))
     end)
 
+    it("goes by the period of the candidate that asks, and lets it run again by redo", function()
+      assert.equal("", once(0, "ann", { LONG }))
+      crown.sleep(1.1)
+      assert.equal("", once(0, "bob", { "--done-for", "1" }))
+      assert.matches("ran on bob", once(0, "ann", { LONG }))
+      assert.matches("' may run again\n$", command(0, { "redo", name }))
+      assert.matches("redo: no run of '[%w-]+' is marked in", command(1, { "redo", name }))
+      assert.equal("", once(0, "bob", { LONG }))
+      assert.equal("ann bob bob ", begun())
+    end)
+
     it("leaves no mark of a command that was stopped", function()
       local ann = start("ann", { LONG }, "sleep 600")
       eventually(function() return begun() == "ann " end, SOON)
@@ -159,6 +170,7 @@ for _, store in ipairs(STORES) do
     it("lets others begin when --at-least is over, and not before", function()
       once(0, "ann", { "--at-least", "3" })
       assert.matches("is held until", once(1, "bob", { "--at-least", "3" }))
+      assert.equal("", once(1, "bob", { "--at-least", "3", "--quiet" })) -- cron has nothing to mail
       assert.equal("", once(0, "bob", { "--wait", "20" }))
       assert.equal("ann bob ", begun())
     end)

@@ -11,7 +11,7 @@ describe("a mark of a run", function()
   it("that succeeded bars who asks for its period, until that is over, and nobody else", function()
     local done = { at = 900, took = 50, node = "ann", ["until"] = 1050 } -- a period of 100 s
     local cases = {
-      { { done_for = 100 }, NOW, true }, { { done_for = 5 }, NOW, true }, { { done_for = 100 }, 1049.9, true },
+      { { done_for = 100 }, NOW, true }, { { done_for = 49 }, NOW, false }, { { done_for = 100 }, 1049.9, true },
       { { done_for = 100 }, 1050, false }, { { at_least = 100 }, NOW, false }, { { elsewhere = true }, NOW, false },
       { nil, NOW, false },
       { { done_for = 100 }, 850, true }, -- a clock that is behind by less than the period
@@ -28,7 +28,8 @@ describe("a mark of a run", function()
     assert.truthy(runs.ran(marks, job { slot = 900 }, NOW))
     assert.truthy(runs.ran(marks, job { slot = 899 }, NOW))
     assert.is_nil(runs.ran(marks, job { slot = 901 }, NOW))
-    assert.is_nil(runs.ran(marks, job { done_for = 3600 }, NOW))
+    assert.truthy(runs.ran(marks, job { done_for = 3600 }, NOW))
+    assert.is_nil(runs.ran(marks, job { done_for = 40 }, NOW))
   end)
 
   it("of a slot bars it when that has failed too often, and what is older when a later one was begun", function()

@@ -40,8 +40,8 @@ local function name_of(verb)
 end
 
 -- Verbs whose word is the name of an election.
-local NAMED = { evict = true, pause = true, resume = true, handover = true, abdicate = true, status = true, info = true,
-  history = true, run = true }
+local NAMED = { evict = true, pause = true, resume = true, handover = true, redo = true, abdicate = true, status = true,
+  info = true, history = true, run = true }
 
 -- What the first word behind a verb may be, where that is one of a few.
 local function choices_of(verb)

@@ -14,15 +14,15 @@ local version = require "crown.command.version"
 local command = {}
 
 --- The verbs, in the order in which help lists them.
-command.verbs = { "app", "run", "file", "cron", "check", "info", "evict", "pause", "resume", "handover", "status",
+command.verbs = { "app", "run", "file", "cron", "check", "info", "evict", "pause", "resume", "handover", "redo", "status",
   "history", "abdicate", "log-level", "completion", "help" }
 
 -- The verbs that some options are for, and what to say at the others.
 local CANDIDATES = { app = true, run = true, file = true, cron = true, check = true,
   words = "it is for candidates: APP.lua, run, file, cron, check" }
 local STORES = { app = true, run = true, file = true, cron = true, check = true, info = true, evict = true,
-  pause = true, resume = true, handover = true, history = true,
-  words = "it is for APP.lua, run, file, cron, check, info, evict, pause, resume, handover and history" }
+  pause = true, resume = true, handover = true, redo = true, history = true,
+  words = "it is for APP.lua, run, file, cron, check, info, evict, pause, resume, handover, redo and history" }
 
 --- Options that every verb takes, or those that `of` names.
 command.common = {

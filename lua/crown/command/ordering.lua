@@ -22,15 +22,25 @@ function ordering.wait_option(what)
     default = tostring(ordering.WAIT) }
 end
 
---- The election that a verb names.
+--- The election that a verb names, as the command line has it.
+-- @tparam table verb
+-- @tparam table words of the command line
+-- @treturn string
+-- @raise a usage error
+function ordering.word(verb, words)
+  local name = words[1]
+  if not name then usage.error("%s: name an election: %s", verb.name, verb.usage) end
+  if name == "" or name ~= printable(name) then usage.error("%s: '%s' is no election's name", verb.name, printable(name)) end
+  return name
+end
+
+--- The election that a verb names, as its store has it.
 -- @tparam table verb
 -- @tparam table words of the command line
 -- @treturn string
 -- @raise a usage error
 function ordering.name(verb, words)
-  local name = words[1]
-  if not name then usage.error("%s: name an election: %s", verb.name, verb.usage) end
-  if name == "" or name ~= printable(name) then usage.error("%s: '%s' is no election's name", verb.name, printable(name)) end
+  local name = ordering.word(verb, words)
   local _, opts = store.ordered(verb.name)
   return store.election(opts, name)
 end

@@ -197,7 +197,10 @@ local function give_up_when_not_leader(election, job, options, on_led)
     local leader = status.leader
     if led or status.phase == "leading" or status.phase == "cooling" then return end
     if problem and not leader then return give_up(election, code, problem) end
-    if because and not leader then return give_up(election, NOT_LEADER, ("'%s' is %s"):format(name, because)) end
+    if because and not leader then
+      local is_usual = quiet and job and job.held -- others came first, as their crontabs have it
+      return give_up(election, NOT_LEADER, not is_usual and ("'%s' is %s"):format(name, because))
+    end
     give_up(election, NOT_LEADER, not quiet and ("'%s' is led by %s"):format(name, leader or "nobody yet"))
   end
   local function answer()

@@ -43,7 +43,7 @@ end
 -- Any server's mark is true, so of several each may say it.
 local function note_runs(job, seen)
   if not job then return end
-  job.ran, job.defers = seen.ran or job.ran, seen.defers or job.defers
+  job.ran, job.defers, job.held = seen.ran or job.ran, seen.defers or job.defers, seen.held or job.held
 end
 
 local function denial(session, slot, seen, sent, found)

@@ -207,7 +207,7 @@ end
 function Oracle:claim()
   self.leading = false
   local job = self.job
-  if job then job.ran, job.defers = nil, nil end
+  if job then job.ran, job.defers, job.held = nil, nil, nil end
   sent_away(self)
   return contended(self, self:ask "claim")
 end

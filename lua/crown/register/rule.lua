@@ -159,7 +159,7 @@ end
 -- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean, unsure =
 -- boolean, ordered = }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the holder
 -- lives, `ordered`, in words, what an operator orders against it (S15), or what has become of a run (S16): `ran` is the mark of
--- that, `defers` whether it only leaves the others the first turn
+-- that, `defers` whether it only leaves the others the first turn, `held` whether nobody may begin it yet
 function rule.claim(me, seen)
   local found, time = seen.record, me.time / 1000
   if found and found.runs and me.job then
@@ -171,7 +171,7 @@ function rule.claim(me, seen)
   local wait = orders.wait(found.orders, me.node, seen.stood, time)
   if wait then return "denied", { epoch = found.epoch, wait = wait, ordered = orders.words(found.orders, time) } end
   local left, why, defers = runs.wait(found.runs, me.job, me.node, seen.stood, time)
-  if left then return "denied", { epoch = found.epoch, wait = left, ordered = why, defers = defers } end
+  if left then return "denied", { epoch = found.epoch, wait = left, ordered = why, defers = defers, held = not defers } end
   return what, one
 end
 

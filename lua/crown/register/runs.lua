@@ -31,6 +31,14 @@ local function mark(found, name)
   return one
 end
 
+-- For how long a success keeps a job from being begun again, counted from its end. The job that asks says for how long, so that a
+-- period that was changed is obeyed at once.
+local function left_of(job, done, time)
+  local ends = done.at + (done.took or 0)
+  local left = ends + job.done_for - time
+  return left > 0 and left <= 2 * job.done_for and left or nil
+end
+
 -- A clock that was wrong by years must not keep everybody from running for as long: a mark counts for no more than its own length
 -- before it was written.
 local function stands(one, time)
@@ -73,8 +81,8 @@ Job.__index = Job
 
 --- What one candidate asks of the marks, and writes there.
 -- Its field `ran` is the mark by which the last claim was not begun any more, or nil; `defers` whether that claim only leaves the
--- others the first turn. Whoever runs the command sets `started` when it runs, and `result` when it has ended: `{ at =, took =,
--- code =, signal =, error = }`, as of a mark.
+-- others the first turn, `held` whether nobody may begin it yet. Whoever runs the command sets `started` when it runs, and
+-- `result` when it has ended: `{ at =, took =, code =, signal =, error = }`, as of a mark.
 -- @tparam table options `done_for`: seconds for which nobody begins it again after it has succeeded, counted from its end;
 -- `at_least`: seconds for which nobody leads again, counted from the claim; `elsewhere`: after a failure on this host another one
 -- comes first; `slot`: a number: it is not begun where one of that slot has succeeded, or one of a later slot was begun;
@@ -129,9 +137,9 @@ local ORDER = { "done", "failed", "begun" }
 function runs.ran(found, job, time)
   for _, name in ipairs(found and job and ORDER or {}) do
     local one = mark(found, name)
-    local stays = one and name == "done" and job.done_for ~= nil and stands(one, time)
-    if one and (stays or is_over(job, name, one, time)) then
-      return one, stays and math.min(LATER, one["until"] - time) or LATER, SAYS[name](one, time)
+    local left = one and name == "done" and job.done_for ~= nil and left_of(job, one, time)
+    if one and (left or is_over(job, name, one, time)) then
+      return one, left and math.min(LATER, left) or LATER, SAYS[name](one, time)
     end
   end
 end
