@@ -54,6 +54,7 @@ $(SUPERVISOR_TESTS): $(patsubst %,$(BUILD)/spec/support/%.o,whole_supervisor who
 # Whose clock stands still.
 $(BUILD)/spec/c/process/will_test: ALL_LDFLAGS += -Wl,--wrap=clock_monotonic_ns
 $(BUILD)/spec/c/process/limits_test: ALL_LDFLAGS += -Wl,--wrap=getrlimit
+$(BUILD)/spec/c/candidate/renewals_test: ALL_LDFLAGS += -Wl,--wrap=clock_wall_offset_ns -Wl,--wrap=random_below
 # Whose /proc is a folder.
 $(BUILD)/spec/c/process/process_stat_made_test: ALL_LDFLAGS += -Wl,--wrap=open -Wl,--wrap=readlink
 

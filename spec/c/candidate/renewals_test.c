@@ -21,6 +21,23 @@ static unsigned begun, woken;
 static bool begins;
 static int64_t offset_ns;
 
+/* How far a refresh is put off within its round; and how far the wall clock is from the other. */
+static int64_t apart_ns, apart_most_ns;
+
+uint64_t __wrap_random_below(struct random *random, uint64_t limit);
+uint64_t __wrap_random_below(struct random *random, uint64_t limit)
+{
+    assert_ptr_equal(random, &renewals.random);
+    apart_most_ns = (int64_t)limit - 1;
+    return (uint64_t)apart_ns;
+}
+
+int64_t __wrap_clock_wall_offset_ns(void);
+int64_t __wrap_clock_wall_offset_ns(void)
+{
+    return offset_ns;
+}
+
 static bool renew(struct renewals *asked)
 {
     assert_ptr_equal(asked, &renewals);
@@ -50,7 +67,8 @@ static int open_renewals(void **state)
     loop_advance(loop, NOW_NS);
     begun = woken = 0;
     begins = true;
-    offset_ns = clock_wall_offset_ns();
+    offset_ns = 77 * NS_PER_S;
+    apart_ns = 0;
     renewals_init(&renewals, loop, &times, renew);
     return 0;
 }
@@ -114,7 +132,9 @@ static void an_old_renewal_counts_for_nobody(void **state)
     (void)state;
     struct refresher_found found;
     count_now();
-    loop_advance(loop, DELAY_NS / 4 + 1);
+    loop_advance(loop, DELAY_NS / 4);
+    assert_true(grants(&found));
+    loop_advance(loop, 1);
     assert_false(grants(&found));
 }
 
@@ -122,8 +142,27 @@ static void nor_does_one_from_before_the_clock_was_set(void **state)
 {
     (void)state;
     struct refresher_found found;
-    renewals_count(&renewals, loop_now(loop), offset_ns - NS_PER_S, loop_now(loop));
-    assert_false(grants(&found));
+    for (int sign = -1; sign <= 1; sign += 2) {
+        const int64_t most_ns = sign * 50 * NS_PER_MS;
+        renewals_count(&renewals, loop_now(loop), offset_ns + most_ns, loop_now(loop));
+        assert_true(grants(&found));
+        renewals_count(&renewals, loop_now(loop), offset_ns + most_ns + sign, loop_now(loop));
+        assert_false(grants(&found));
+    }
+}
+
+/* A term that was asked for before the renewal was sent counts from its own call. */
+static void one_that_was_sent_later_takes_nothing_away(void **state)
+{
+    (void)state;
+    struct refresher_found found;
+    const struct refresher_term ours = {
+        .epoch = 7, .asked_ns = loop_now(loop) - NS_PER_S, .stands = true};
+    count_now();
+    assert_true(grants(&found));
+    assert_true(found.past_ns == 0);
+    assert_true(renewals.refresher.grants(&renewals.refresher, &ours, &found));
+    assert_true(found.past_ns == 0);
 }
 
 static void a_term_that_does_not_stand_is_left_to_its_oracle(void **state)
@@ -224,6 +263,97 @@ static void refreshes_of_a_round_come_together(void **state)
     assert_true(found.delay_ns >= 3 * NS_PER_S && found.delay_ns <= 4 * NS_PER_S);
 }
 
+/* Rounds are 9 s long: a refresh is in the next one, or in the one after that where that begins
+ * within the second by which refreshes are apart; never later than a delay after the renewal. */
+static void the_next_refresh_is_in_a_round_and_not_too_late(void **state)
+{
+    static const struct {
+        int64_t into_ns, apart_ns, renewed_ns, delay_ns; /* from the first round, from now */
+    } cases[] = {
+        {0, 0, 0, 9 * NS_PER_S},
+        {0, NS_PER_S, 0, 10 * NS_PER_S},
+        {4 * NS_PER_S, NS_PER_S, 4 * NS_PER_S, 6 * NS_PER_S},
+        {8 * NS_PER_S, 0, 8 * NS_PER_S, NS_PER_S},
+        {8 * NS_PER_S + 1, 0, 8 * NS_PER_S + 1, 10 * NS_PER_S - 1},
+        {8 * NS_PER_S + 2, 1, 8 * NS_PER_S + 2, 10 * NS_PER_S - 1},
+        {8 * NS_PER_S + 2, 2, 8 * NS_PER_S + 2, 10 * NS_PER_S},
+        {8 * NS_PER_S + 2, NS_PER_S, 8 * NS_PER_S + 2, 10 * NS_PER_S},
+        {2 * NS_PER_S, NS_PER_S, 0, 8 * NS_PER_S},
+        {2 * NS_PER_S, NS_PER_S - 1, 0, 8 * NS_PER_S - 1},
+        {10 * NS_PER_S, NS_PER_S, 8 * NS_PER_S, 8 * NS_PER_S},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct refresher_found found;
+        const int64_t first_ns = loop_now(loop) - cases[i].into_ns;
+        renewals_count(&renewals, first_ns + cases[i].renewed_ns, offset_ns, first_ns);
+        apart_ns = cases[i].apart_ns;
+        assert_true(grants(&found));
+        assert_true(found.delay_ns == cases[i].delay_ns);
+        assert_true(apart_most_ns == NS_PER_S);
+    }
+}
+
+static void one_under_way_is_waited_for_as_long_as_it_may_take(void **state)
+{
+    (void)state;
+    count_now();
+    loop_advance(loop, 9 * NS_PER_S);
+    struct op *one = ask();
+    loop_advance(loop, 40 * NS_PER_S);
+    struct op *two = ask();
+    assert_int_equal(begun, 1);
+    loop_advance(loop, 1);
+    struct op *three = ask();
+    assert_int_equal(begun, 2);
+    op_cancel(one);
+    op_cancel(two);
+    op_cancel(three);
+}
+
+/* Answered or not, the next one is asked for at once. */
+static void one_that_is_over_is_not_under_way(void **state)
+{
+    (void)state;
+    struct refresher_found found = {.code = NULL};
+    count_now();
+    for (unsigned i = 0; i < 3; i++) {
+        struct op *op = ask();
+        assert_int_equal(begun, 2 * i + 1);
+        renewals_fail(&renewals, "no route", false);
+        loop_advance(loop, 0);
+        assert_int_equal(look(op, true, &found), REFRESHER_SAME); /* the last one still counts */
+        loop_advance(loop, 9 * NS_PER_S);
+        op = ask();
+        assert_int_equal(begun, 2 * i + 2);
+        renewals_fail(&renewals, "no route", false);
+        loop_advance(loop, 0);
+        assert_int_equal(look(op, true, &found), REFRESHER_UNKNOWN);
+        assert_null(found.code);
+        count_now();
+    }
+    begins = false;
+    assert_null(ask());
+    assert_null(ask());
+    assert_int_equal(begun, 8);
+}
+
+static void whom_a_renewal_woke_it_wakes_no_more(void **state)
+{
+    (void)state;
+    struct refresher_found found;
+    count_now();
+    loop_advance(loop, 9 * NS_PER_S);
+    struct op *op = ask();
+    renewals_forget(&renewals);
+    loop_advance(loop, 0);
+    assert_int_equal(woken, 1);
+    assert_int_equal(look(op, true, &found), REFRESHER_OTHER);
+    renewals_forget(&renewals);
+    loop_advance(loop, 0);
+    assert_int_equal(woken, 1);
+}
+
 static bool grants_nothing(struct refresher *base, const struct refresher_term *ours,
                            struct refresher_found *found)
 {
@@ -256,6 +386,11 @@ int main(void)
         TEST(what_does_not_count_for_all_is_left_to_the_oracles),
         TEST(one_that_does_not_begin_is_not_waited_for),
         TEST(refreshes_of_a_round_come_together),
+        TEST(the_next_refresh_is_in_a_round_and_not_too_late),
+        TEST(one_that_was_sent_later_takes_nothing_away),
+        TEST(one_under_way_is_waited_for_as_long_as_it_may_take),
+        TEST(one_that_is_over_is_not_under_way),
+        TEST(whom_a_renewal_woke_it_wakes_no_more),
         TEST(another_refresher_is_none_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
