@@ -213,6 +213,7 @@ function claim(world, node, election)
   if not election.wanted or election.barred and chance(world, 0.9) then return follow(world, node, election, soon(world)) end
   local sent, job = node.env.now(), election.member.job
   if job then job.started, job.result = nil, nil end
+  if job and world.slot then job.slot = math.floor(node.env.time() / 1000 / world.slot) * world.slot end
   call(world, node, election, "claim", function(...) claimed(world, node, election, sent, ...) end)
 end
 
@@ -225,7 +226,8 @@ local function obey(world, node, election, part, bar)
   if free > world.servers / 2 then barred = nil end
   log(world, node, "is told", election.name, bar or "nothing more")
   election.barred = barred
-  if not election.leads then return barred or follow(world, node, election, 0) end
+  -- A tree that has not ended is waited for all the same.
+  if not election.leads then return barred or follow(world, node, election, math.max(0, election.acts_until - node.env.now() + 0.001)) end
   if barred then end_term(world, node, election, true) end
 end
 

@@ -8,6 +8,7 @@ local pairs = require("support.ordered_pairs").pairs
 local acts, follow, log, obey = core.acts, core.follow, core.log, core.obey
 
 local PERIOD, AT_LEAST = 20, 5 -- seconds of the commands in the world runs
+local RETRIES = 1 -- of those in the world occurrences
 
 local function store_of(world, node, server)
   local store = { marks = world.marks, whole = world.whole, deletes = true }
@@ -52,7 +53,9 @@ local function member_of(world, node, election)
       obey = function(part, bar) obey(world, node, election, part, bar) end, remind = function() end,
       deadline = function() return world.servers == 1 and election.acts_until > -math.huge and election.acts_until or nil end }
   end
-  if world.jobs then
+  if world.slot then
+    parts[1].job = world.modules.runs.job { slot = 0, retries = RETRIES, elsewhere = true }
+  elseif world.jobs then
     parts[1].job = world.modules.runs.job { done_for = PERIOD, at_least = node.host.number == 2 and AT_LEAST or nil, elsewhere = true }
   end
   return world.servers > 1 and { parts = parts } or parts[1]

@@ -56,6 +56,8 @@ return {
   confirms = { faults = faults_with { delete = 3, restore = 8 }, same = true, sharded = false },
   -- Commands that are run once in a period, and fail now and then.
   runs = { faults = faults_with { ends = 4 }, jobs = true, timed = false },
+  -- Commands that are due every few seconds, and run once each time.
+  occurrences = { faults = faults_with { ends = 4 }, jobs = true, slot = 3, timed = false },
   -- A store that restarts with all that it had, under one that leads: no term ends.
   restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, split = false, restarts = true, pause = 200 },
 }

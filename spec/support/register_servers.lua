@@ -74,6 +74,14 @@ local function host_of(world, token)
   return world.hosts[tonumber(token:match "^%d+")]
 end
 
+-- What they promise of a slot: none is begun that has succeeded or failed too often, nor one before that which was begun last.
+local function slot_breach(found, begun)
+  local done, failed, last = found.done or {}, found.failed or {}, found.begun or {}
+  if (done.slot or -1) >= begun.slot then return "begun again after it has succeeded" end
+  if failed.slot == begun.slot and failed.tries > 2 then return "begun again after it has failed too often" end
+  if (last.slot or -1) > begun.slot then return "begun after a later one" end
+end
+
 local function check_runs(world, name, row, text)
   local before = row and row.text and world.modules.record.parse(row.text, name)
   local one, none = world.modules.record.parse(text, name), {}
@@ -85,6 +93,8 @@ local function check_runs(world, name, row, text)
     world.marks_written = (world.marks_written or 0) + 1
   end
   local is_claim = before and one.by and (one.by ~= before.by or one.epoch ~= before.epoch)
+  local wrong = is_claim and world.slot and slot_breach(before.runs or none, one.runs.begun)
+  if wrong then breach(wrong) end
   if not is_claim or not was["until"] then return end
   local host, ran_on = host_of(world, one.node), host_of(world, was.node)
   local is_apart = math.abs(host.ahead - ran_on.ahead) > 1000
