@@ -4,6 +4,7 @@ local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Election = require "support.ordered_election"
 local http = require "support.http"
+local Mysql = require "support.mysql"
 local Redis = require "support.redis"
 local run = require "support.run"
 local signals = require "support.signals"
@@ -138,6 +139,17 @@ describe("an operator's order", function()
     assert.matches("may be led again", command(0, "resume", name))
     leads(one)
     assert.matches("^evicted one from", command(0, "evict", "--force", name))
+  end)
+
+  it("hands over to a node that has never led, where no follower has a record", function()
+    local mysql = Mysql.start()
+    local other = Election.new(mysql.url .. "?ttl=3&amnesia_wait=0&trust_empty=true", dir)
+    local one, two = other:leader "one", other:follower "two"
+    other:command(0, "handover", other.name, "--to", "two", "--wait", SOON)
+    other:leads(two)
+    assert.equal(0, other:count(one))
+    other:destroy()
+    mysql:destroy()
   end)
 
   it("is refused where it means nothing, in one sentence", function()

@@ -52,7 +52,7 @@ local function check_node(options, opts, word, module)
     known, problem, code = nodes(opts)
     return known
   end
-  if ordering.await(COMES, look, function(found) return found[options.to] end) then return true end
+  if ordering.await(COMES, look, function(found) return not found or found[options.to] end) ~= nil then return true end
   if not known then return nil, store.unreachable("handover", problem, code) end
   return nil, refuse(("no runtime of the node '%s' is known in %s; there are %s"):format(printable(options.to),
     store.named(opts, word), listed(known)))

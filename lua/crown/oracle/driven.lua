@@ -250,9 +250,12 @@ function of_one.list(store)
   return tools.list(store, names)
 end
 
+-- @return as crown.register.tools; false where nobody knows who follows: who hears of no changes renews no session before a
+-- claim
 function of_one.nodes(store)
   local names, problem, code = store:names()
   if not names then return nil, problem, code end
+  if store.deaf or not store.hear then return false end
   return tools.nodes(store, names)
 end
 
