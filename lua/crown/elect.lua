@@ -112,9 +112,8 @@ function Election:perform(kind, argument, epoch)
     return self:bound("handle_info", verdict("handle_info", state, module.handle_info(state, argument)))
   end
   if kind == "abdicate" then
-    local answer = module.abdicate and module.abdicate(state, argument)
-    if group then group:left(self) end
-    return answer
+    if group then return group:abdicate(self, argument) end
+    return module.abdicate and module.abdicate(state, argument)
   end
   if kind == "won" then
     self.handle:won()

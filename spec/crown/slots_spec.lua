@@ -79,6 +79,20 @@ describe("a candidate in several slots", function()
     assert.equal(1, asked.given_back)
   end)
 
+  it("asks on when a call of one slot was dropped in its midst, and gives back what that was granted", function()
+    start(3)
+    crown.sleep(0.005) -- the first claim is under way
+    assert.is_true((asked.now or 0) > 0)
+    for _, one in ipairs(slots.elections) do
+      one.handle:bar("paused", "for this test")
+      one.handle:allow "paused"
+    end
+    local began = crown.now()
+    eventually(led, 20)
+    assert.is_true(crown.now() - began < 9, "it waited for a call that nobody carries out any more")
+    eventually(function() return (asked.given_back or 0) > 0 end)
+  end)
+
   it("is told apart by a table of one election each", function()
     start(2)
     assert.same({ "slots-" .. serial .. ".1", "slots-" .. serial .. ".2" }, { slots.elections[1].name, slots.elections[2].name })

@@ -15,7 +15,8 @@ local slots = {}
 slots.RULE = { type = "number", integer = true, least = 1, most = 64 }
 
 local AGAIN = 5 -- seconds until a candidate looks again that waits while another slot is led here
-local TURN = 10 -- seconds for which a claim waits at most for that of another slot
+local TURN = 3 -- seconds for which a call waits at most for that of another slot
+local TAKES, TAKES_EACH = 5, 0.01 -- times, and seconds, in which a task takes what was answered
 local WAKE = {} -- the message that a slot given up here sends to the others
 
 -- --- one slot at a time
@@ -64,6 +65,40 @@ local function give_back(election)
   election.waits = nil
 end
 
+function Group:denial()
+  return false, { error = ("this candidate leads '%s'"):format(self.holder and self.holder.name or "another slot"),
+    retry_in = AGAIN }
+end
+
+local function pack(...) return { n = select("#", ...), ... } end
+
+-- The core drops a call that it does not want any more, wherever that waits. What was asked goes on to its end all the same, in a
+-- task of its own, so that no other slot waits for it for ever; and what it is granted then is given back.
+local function carry_out(call, before, over)
+  if before then before:wait(TURN) end
+  call.results = pack(pcall(call.fn))
+  call.answered:resolve()
+  for _ = 1, TAKES do
+    if call.taken then break end
+    core.sleep(TAKES_EACH)
+  end
+  if not call.taken and call.results[2] == true then pcall(give_back, call.election) end
+  over:resolve()
+end
+
+-- One call of the group's oracles at a time.
+-- @return what it returns; an error of it is raised
+function Group:in_turn(election, fn)
+  local before, over, call = self.turn, promise(), { election = election, fn = fn, answered = promise() }
+  self.turn = over
+  core.detach(carry_out, call, before, over)
+  call.answered:wait(math.huge)
+  call.taken = true
+  local results = call.results
+  if not results[1] then error(results[2], 0) end
+  return unpack(results, 2, results.n)
+end
+
 -- Those that have asked before may stand in a queue of the store, where they would keep the others from leading.
 local function settle(group, election, verdict, ...)
   if verdict ~= true then return verdict, ... end
@@ -72,26 +107,8 @@ local function settle(group, election, verdict, ...)
     wake_others(group, election)
     return verdict, ...
   end
-  give_back(election)
+  group:in_turn(election, function() give_back(election) end)
   return group:denial()
-end
-
-function Group:denial()
-  return false, { error = ("this candidate leads '%s'"):format(self.holder and self.holder.name or "another slot"),
-    retry_in = AGAIN }
-end
-
--- One at a time.
-function Group:in_turn(fn)
-  local before, mine = self.turn, promise()
-  self.turn = mine
-  if before then before:wait(TURN) end
-  local function finish(fine, ...)
-    mine:resolve()
-    if not fine then error((...), 0) end
-    return ...
-  end
-  return finish(pcall(fn))
 end
 
 --- Asks an oracle for a slot, where this candidate leads no other one.
@@ -101,14 +118,14 @@ end
 -- @return as the oracle
 function Group:ask(election, ask, message)
   if not election.waits and not core.atomic(is_free, self, election) then return self:denial() end
-  return self:in_turn(function()
+  return settle(self, election, self:in_turn(election, function()
     if not core.atomic(is_free, self, election) then
       if election.waits then give_back(election) end
       return self:denial()
     end
     election.waits = true
-    return settle(self, election, ask(election.state, message))
-  end)
+    return ask(election.state, message)
+  end))
 end
 
 --- What a candidate does with a message: others than the group's own are the oracle's, and wait while another slot is led here.
@@ -123,11 +140,17 @@ function Group:hear(election, module, message)
   return self:ask(election, module.handle_info, message)
 end
 
---- A slot was given back, and its tree has gone.
+--- Gives a slot back, or a claim that the core does not want any more.
 -- @tparam Election election of the slot
-function Group:left(election)
+-- @param answer what the oracle's abdicate gets
+function Group:abdicate(election, answer)
+  local abdicate = election.common.module.abdicate
+  self:in_turn(election, function()
+    election.waits = nil
+    if abdicate then abdicate(election.state, answer) end
+  end)
   if self.holder ~= election then return end
-  self.holder, election.waits = nil, nil
+  self.holder = nil
   wake_others(self, election)
 end
 
