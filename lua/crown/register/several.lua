@@ -10,6 +10,8 @@ local terms = require "crown.register.terms"
 local several = {}
 
 local GRACE = 0.25 -- seconds that a register has for its answer when most of them have answered
+local SILENT_PAUSE = 1 -- seconds until the next claim, where some give no answer and others are not to be believed yet
+local DOUBTED_AND_SILENT = "not to be led yet: of its servers %d of %d may have lost records, and %d gave no answer"
 local LEVELS_MOST = 3 -- claims that bring what was granted to one epoch
 local SPLIT_PAUSE, SPLIT_MORE = 0.05, 0.25 -- seconds until the next claim, where candidates have a part of the registers each
 
@@ -159,7 +161,14 @@ local function denial(env, member, answers)
   local needed, free = majority(member) - granted, #member.parts - #waits
   local is_doubted = not holder and doubted[1] ~= nil and #doubted >= needed
   local wait = free < majority(member) and waits[majority(member) - free]
-  if is_doubted and needed > 0 then wait = doubted[needed] end -- whether the others answer or not
+  if is_doubted and needed > 0 then
+    local silent = #member.parts - granted - #waits
+    if silent >= needed then -- with those that may be back at any time there are enough
+      return false, { wait = SILENT_PAUSE * (1 - env.random() / 4), back = back,
+        ordered = DOUBTED_AND_SILENT:format(#doubted, #member.parts, silent) }
+    end
+    wait = doubted[needed]
+  end
   if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
   return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
     stands = holder and stands >= majority(member), ordered = not holder and ordered or nil, unsure = holder and holder.unsure,
