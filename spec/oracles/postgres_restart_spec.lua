@@ -4,7 +4,7 @@ local eventually = require("crown.testing").eventually
 local Player = require "support.oracle_candidate"
 local Postgres = require "support.postgres"
 
-local TTL = 4
+local TTL = 10 -- longer than a server takes to come back on a busy machine
 local STANDS = TTL * 1.01 + 0.25
 
 describe("a restart of Postgres under a register", function()

@@ -8,6 +8,7 @@ local Course = require "crown.cron.course"
 local elect = require "crown.elect"
 local events = require "crown.election.events"
 local missed = require "crown.cron.missed"
+local figure = require "crown.check.figure"
 local outcome = require "crown.election.outcome"
 local runs = require "crown.register.runs"
 
@@ -59,7 +60,7 @@ local function watch_the_time(run)
   core.detach(function()
     core.sleep(timeout)
     if run.ended or run.marks.since ~= began then return end
-    outcome.ended(run.marks, { error = ("it took longer than %g s"):format(timeout) })
+    outcome.ended(run.marks, { error = ("it took longer than %s s"):format(figure.exact(timeout)) })
     say("warn", run, "the job takes too long, and is ended", { timeout = timeout })
     run.election:stop()
   end)

@@ -11,6 +11,7 @@
 -- A mark whose types are others is no mark. Other fields are kept, as other marks are.
 -- @internal crown.register.runs
 
+local figure = require "crown.check.figure"
 local printable = require "crown.text.printable"
 
 local runs = {}
@@ -53,7 +54,7 @@ local function instant(at, time)
   return os.date(same_day and "at %H:%M:%S" or "on %Y-%m-%d at %H:%M:%S", at)
 end
 
-local function length(took) return (took < 10 and "%.2g s" or "%.0f s"):format(took) end
+local function length(took) return (took < 10 and figure.about(took) or ("%.0f"):format(took)) .. " s" end
 
 local function done_words(one, time)
   return ("ran on %s %s%s"):format(printable(one.node), instant(one.at, time), one.took and ", took " .. length(one.took) or "")

@@ -137,7 +137,7 @@ function tools.health(store, name, patience)
   local records, problem, code = tools.records(store, { name })
   if not records then return nil, problem, code end
   local problems = {}
-  for _, one in ipairs { name, store.marks and record.store_name() } do
+  for _, one in ipairs { name, store.marks and record.store_name() or nil } do
     local began = core.now()
     local found, why, kind = read(store, one)
     if found == nil and kind then return nil, why, kind end
