@@ -60,7 +60,22 @@ describe("crown-lua cron --check", function()
     assert.same({ { line = 4, column = 8, message = "month 13 is not between 1 and 12" } }, found.problems)
   end)
 
+  it("says of a host's zone that it is none, and takes each way to write one", function()
+    for zone, wanted in pairs { [":Asia/Tokyo"] = "Asia/Tokyo", ["/usr/share/zoneinfo/Asia/Tokyo"] = "Asia/Tokyo", [""] = "UTC" } do
+      local result = run({ "cron", "--check", write_file(path, "0 3 * * * job\n") }, { env = { TZ = zone } })
+      assert.matches("%(here " .. wanted .. "%)", result.stderr)
+    end
+    local wrong = run({ "cron", "--check", path }, { env = { TZ = "Nope" } })
+    assert.equal(2, wrong.code)
+    assert.matches("the time zone of this host: there is no time zone 'Nope' in .*; write CRON_TZ=Europe/Berlin above it", wrong.stderr)
+  end)
+
   it("wants a file that it can read", function()
+    for words, odd in pairs { ["FILE is an empty word %(is a variable not set%?%)"] = "", ["cannot be read"] = "/proc/self/mem" } do
+      local result = run { "cron", "--check", odd }
+      assert.equal(2, result.code)
+      assert.matches(words, result.stderr)
+    end
     assert.same({ 2, "crown-lua: cron: open /nowhere/jobs: No such file or directory\n" },
       (function(result) return { result.code, result.stderr } end)(run { "cron", "--check", "/nowhere/jobs" }))
     local result = run { "cron", "--check", "--json", "/nowhere/jobs" }

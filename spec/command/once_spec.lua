@@ -198,7 +198,8 @@ describe("an option for marks of runs", function()
   it("is refused in one sentence where no store has marks, and where it means nothing", function()
     local file = "file:" .. tempdir()
     for _, option in ipairs { "--done-for=20h", "--at-least=60", "--retry-elsewhere" } do
-      assert.matches("run %-%-[%w-]+: elections of the oracle 'file' keep no marks of runs yet: its records are in a format of others\n$",
+      assert.matches("run %-%-[%w-]+: elections of the oracle 'file' keep no marks of runs yet: it keeps no record of an election "
+        .. "that could have them\n$",
         refused("--once", "--oracle", file, option, "x", "true"))
       assert.matches("run: %-%-[%w-]+ belongs to %-%-once\n$", refused("--oracle", file, option, "x", "true"))
     end

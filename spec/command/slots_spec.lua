@@ -83,6 +83,18 @@ describe("an election with slots", function()
     settled({ one, two }, 2)
   end)
 
+  it("is named slot by slot: a verb that gets its name says so", function()
+    local one = start "one"
+    settled({ one }, 1)
+    for _, words in ipairs { { "pause", name }, { "evict", "--force", name }, { "handover", name, "--to", "one" } } do
+      assert.matches("it has slots, so name one of them: " .. name:gsub("%-", "%%-") .. "%.%d", election:command(1, unpack(words)))
+    end
+    local slot = next(leaders())
+    election:command(0, "pause", ("%s.%d"):format(name, slot))
+    election:says(one, ("'%s%%.%d' may not be led here: paused"):format(name:gsub("%-", "%%-"), slot))
+    settled({ one }, 1) -- another one
+  end)
+
   it("is taken over when a leader's host dies", function()
     local some = { start "one", start "two", start "three" }
     settled(some, 2)

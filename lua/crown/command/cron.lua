@@ -58,9 +58,13 @@ local WRONG = 2
 local function read(words)
   local path = words[1]
   if not path then usage.error("cron: name a crontab: %s", cli.usage(cron)) end
+  if path == "" then usage.error "cron: FILE is an empty word (is a variable not set?)" end
   local fine, problem = files.readable(path)
   if not fine then usage.error("cron: %s", problem) end
-  local jobs, problems = crontab.read(read_file(path), host_zone())
+  local text
+  text, problem = read_file(path)
+  if not text then usage.error("cron: %s cannot be read%s", path, problem and ": " .. problem or "") end
+  local jobs, problems = crontab.read(text, host_zone())
   return path, jobs, problems
 end
 

@@ -83,7 +83,8 @@ function evict.run(opts, words)
   oracle_options.wait = opts.wait
   local evicted, problem, code = ask(oracle_options, name)
   if code == "no_leader" then
-    output.say("evict", ("%s in %s"):format(problem, store.named(oracle_options, word)))
+    local slots = store.slots_of(store.caller(word, module, "list"), oracle_options, name)
+    output.say("evict", ("%s in %s%s"):format(problem, store.named(oracle_options, word), slots))
     return 1
   end
   if not evicted then return store.unreachable("evict", problem, code) end

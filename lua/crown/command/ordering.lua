@@ -91,8 +91,9 @@ function ordering.write(verb, name, fields)
   local before, problem, code = order(opts, name)
   if before then return before, store.caller(word, module, "list"), opts end
   if before == false then
-    output.say(verb.name, ("there is no election '%s' in %s: its first candidate makes its record"):format(name,
-      store.named(opts, word)))
+    local slots = store.slots_of(store.caller(word, module, "list"), opts, name)
+    local why = slots == "" and ": its first candidate makes its record" or slots
+    output.say(verb.name, ("there is no election '%s' in %s%s"):format(name, store.named(opts, word), why))
     return nil, 1
   end
   if code == "refused" then

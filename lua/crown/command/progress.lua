@@ -27,20 +27,20 @@ end
 
 -- A candidate begins barred until its health is known: that is told only when it lasts.
 local function tell_of_bars(election)
-  local name, told = election.name, false
-  local function tell(reason, why)
-    told = true
+  local told = {} -- by the election's name: with slots there are several
+  local function tell(name, reason, why)
+    told[name] = true
     say("'%s' may not be led here: %s (%s)", name, reason, why)
   end
-  events.listen({ "leadership.barred" }, function(event) tell(event.reason, event.error) end)
-  events.listen({ "leadership.allowed" }, function()
-    if told then say("'%s' may be led here", name) end
-    told = false
+  events.listen({ "leadership.barred" }, function(event) tell(event.name, event.reason, event.error) end)
+  events.listen({ "leadership.allowed" }, function(event)
+    if told[event.name] then say("'%s' may be led here", event.name) end
+    told[event.name] = nil
   end)
   core.detach(function()
     core.sleep(PATIENCE)
-    local barred = not told and election:status().barred
-    if barred then tell(barred[1].reason, barred[1].why) end
+    local barred = next(told) == nil and election:status().barred
+    if barred then tell(election.name, barred[1].reason, barred[1].why) end
   end)
 end
 

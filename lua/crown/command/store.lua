@@ -16,7 +16,7 @@ local NEEDS = { list = "list elections", evict = "ask a leader to go" }
 -- What to say of an oracle that takes no orders.
 local NO_ORDERS = "%s: elections of the oracle '%s' take no orders: %s"
 local NO_MARKS = "%s: elections of the oracle '%s' keep no marks of runs yet: %s"
-local FORMAT = "its records are in a format of others"
+local FORMAT = "it keeps no record of an election that could have them"
 
 --- Exit code of a wrong URL.
 store.MISUSED = 2
@@ -74,6 +74,19 @@ end
 -- @treturn string
 function store.election(options, name)
   return options.lock ~= nil and tostring(options.lock) or name
+end
+
+--- What to say of an election that is not there, where elections with slots have that name.
+-- @tparam[opt] function list of the oracle
+-- @tparam table options the oracle's
+-- @string name
+-- @treturn string the end of a sentence, or ""
+function store.slots_of(list, options, name)
+  local found = {}
+  for _, one in ipairs(list and list(options) or {}) do
+    if one.name:sub(1, #name + 1) == name .. "." and one.name:find("^%d+$", #name + 2) then found[#found + 1] = one.name end
+  end
+  return found[1] and ("; it has slots, so name one of them: %s"):format(table.concat(found, ", ")) or ""
 end
 
 --- A function of an oracle's module, for a verb: an error in it is told in a line, not as a traceback.

@@ -63,7 +63,10 @@ end
 function Reader:default_zone()
   if self.zone then return self.zone end
   local zone, problem = nil, "write CRON_TZ=Europe/Berlin above it: the time zone of this host has no name"
-  if self.zone_name then zone, problem = Zone.read(self.zone_name) end
+  if self.zone_name then
+    zone, problem = Zone.read(self.zone_name)
+    problem = problem and ("the time zone of this host: %s; write CRON_TZ=Europe/Berlin above it"):format(problem)
+  end
   self.zone = zone
   return zone, problem
 end

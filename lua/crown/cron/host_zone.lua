@@ -11,7 +11,8 @@ local LINK, NAME = "/etc/localtime", "/etc/timezone"
 -- @treturn string "Europe/Berlin"; "UTC" where nothing is set; nil: it has no name
 local function host_zone()
   local given = os.getenv "TZ"
-  if given then return given == "" and "UTC" or (given:gsub("^:", "")) end
+  given = given and given:gsub("^:", "")
+  if given and given ~= LINK then return given == "" and "UTC" or given:match "/zoneinfo/(.+)$" or given end
   local target = files.target(LINK)
   local name = target and target:match "zoneinfo/(.+)$" or (read_file(NAME) or ""):match "^%S+"
   return name or files.kind(LINK) == nil and "UTC" or nil
