@@ -78,7 +78,7 @@ for _, store in ipairs(STORES) do
 
     it("runs it again when the period is over, and by hand at any time", function()
       assert.equal("", once(0, "ann", { "--done-for", "1s" }))
-      eventually(function() return once(0, "bob", { LONG }) == "" end, SOON)
+      eventually(function() return once(0, "bob", { "--done-for", "1s" }) == "" end, SOON)
       assert.equal("", once(0, "joe", {}))
       assert.matches("ran on bob", once(0, "ann", { LONG }))
       assert.equal("ann bob joe ", begun())
