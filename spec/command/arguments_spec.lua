@@ -56,7 +56,7 @@ describe("the command line", function()
     ["an order of connections"] = { { "status", "--stores", "--sort", "name" }, "have no effect here" },
     ["connections by the names of elections"] = { { "status", "--stores", "reports" }, "have no effect here" },
     ["an oracle for what asks no store"] = { { "--oracle", "file:/x", "status" },
-      "status: %-%-oracle has no effect.*handover and history" },
+      "status: %-%-oracle has no effect.*handover, redo and history" },
   } do
     it("refuses " .. label, function() refused(case[1], case[2]) end)
   end

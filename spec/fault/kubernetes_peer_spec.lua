@@ -157,11 +157,11 @@ describe("beside client-go", function()
 
   peer("the API server may restart, and be slow", function()
     local slow = way()
-    cluster.options.ttl = 12
+    cluster.options.ttl = 20 -- longer than the server takes to come back on a busy machine
     local one = ours("one", slow.port, "&timeout=4")
     leads "one"
     local began = ticks.lives(cluster.ticks)[1].life
-    follows(elector("go", { duration = 12, deadline = 10, retry = 1 }))
+    follows(elector("go", { duration = 20, deadline = 17, retry = 1 }))
     server:down()
     server:up()
     slow.delay = { there = 1, back = 1 }

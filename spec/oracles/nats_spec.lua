@@ -120,7 +120,8 @@ describe("the oracle on a NATS bucket", function()
     end
     eventually(function() return ended == 300 end, 20)
     server:thaw()
-    assert.same({ denied = 44, unknown = 256 }, found)
+    assert.equal(300, found.denied + found.unknown)
+    assert.is_true(found.unknown == 256 or found.unknown == 255, found.unknown) -- the first one may have a question under way
   end)
 
   it("has won only when it has written over its own value: a cluster may let two write over one", function()

@@ -194,7 +194,7 @@ RETURNING holder]]
       local verdict = candidate("one", { url = server:url_for("crown", "foreign_owner") }):claim()
       owner:close()
       assert.equal("unknown", verdict[1])
-      assert.matches("docs/oracle%-postgres.md as the table's owner", verdict[2])
+      assert.matches("as the table's owner, or run the statements of docs/oracle%-postgres.md", verdict[2])
     end)
   end)
 

@@ -48,7 +48,7 @@ local run = {
     { name = "window", value = "HOURS", many = true, default = "at any time",
       help = "lead only then: 'Mon-Fri 08:00-18:00 Europe/Berlin'; give it again for further hours" },
     { name = "slots", value = "COUNT", number = { least = 1, most = 64, integer = true }, default = "one leader",
-      help = "so many nodes lead at once, each one of NAME.1, NAME.2 …; COMMAND gets CROWN_SLOT" },
+      help = "so many nodes lead at once, each one of NAME.1, NAME.2 and so on; COMMAND gets CROWN_SLOT" },
     { name = "quiet", help = "do not say who leads, nor that somebody else does" },
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace",
       default = "tree" },
