@@ -6,6 +6,7 @@ local driver = require "crown.stores.mysql"
 local eventually = require("crown.testing").eventually
 local Mysql = require "support.mysql"
 local read_file = require "crown.text.read_file"
+local WrongClock = require "support.wrong_clock"
 
 local TABLES = "crown.crown_register, crown.crown_register_mark"
 local MANY = 600
@@ -143,6 +144,18 @@ describe("the register in MySQL", function()
       return look().memory ~= before
     end, 20)
     server:sql "DROP TABLE crown.dumped"
+  end)
+
+  it("is one memory on all connections, also on those that came after its clock was set to before its start", function()
+    local clock = WrongClock.new(0)
+    local other = Mysql.start { clock = clock }
+    at_the_end(function() other:destroy() end)
+    local memories = {}
+    for _, ahead in ipairs { 0, -18000, -17000, 36000 } do
+      clock:set(ahead)
+      memories[assert(opened({}, other.url):look { name })[name].memory] = true
+    end
+    assert.is_nil(next(memories, (next(memories))))
   end)
 
   it("leaves a mark of a record that is deleted, and writes over that", function()

@@ -10,8 +10,10 @@ local LEAST_IDLE = 60 -- seconds after which the server ends a silent session: o
 
 local VARIABLES = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uid', 'server_uuid', 'read_only', 'wsrep_on', "
   .. "'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'binlog_format', 'version_comment')"
--- Both are counted from the start of the statement, so that their difference is the second in which the server started.
-local STARTED = "SELECT CONNECTION_ID(), CAST(UNIX_TIMESTAMP() AS SIGNED) - VARIABLE_VALUE FROM %s.global_status "
+-- Both are counted from the start of the statement, so that their difference is the second in which the server started. Where its
+-- clock was set back to before that, the server tells a negative time as one without a sign.
+local STARTED = "SELECT CONNECTION_ID(), CAST(UNIX_TIMESTAMP() AS SIGNED) - CAST(CAST(VARIABLE_VALUE AS UNSIGNED) AS SIGNED) "
+  .. "FROM %s.global_status "
   .. "WHERE VARIABLE_NAME = 'UPTIME'"
 local READ_ONLY = "the server is read-only (read_only is on): it takes no writes"
 local PROXY = "a proxy in between lends its connections out, so nobody knows which server answers: name the server itself"
