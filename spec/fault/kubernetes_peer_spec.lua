@@ -164,7 +164,7 @@ describe("beside client-go", function()
     follows(elector("go", { duration = 20, deadline = 17, retry = 1 }))
     server:down()
     server:up()
-    slow.delay = { there = 0.5, back = 0.5 }
+    slow.delay = { there = 0.3, back = 0.3 }
     crown.sleep(15)
     slow:free()
     assert.is_nil(one:output():find("leadership.lost", 1, true))
