@@ -3,6 +3,7 @@
 
 local cli = require "crown.command.cli"
 local core = require "crown.core"
+local exit_codes = require "crown.command.exit_codes"
 
 local manual = {}
 
@@ -25,12 +26,11 @@ local function options_of(list)
   return table.concat(lines, "\n") .. "\n"
 end
 
-local EXIT = [[
-.SH EXIT STATUS
-0 done; 1 failed; 2 wrong usage or an app that does not validate; 3 the oracle could not be reached.
-.B crown\-lua run
-exits as its command did.
-]]
+local function exit_status()
+  local lines = { ".SH EXIT STATUS" }
+  for _, one in ipairs(exit_codes) do lines[#lines + 1] = (".TP\n.B %s\n%s"):format(one[1], escape(one[2])) end
+  return table.concat(lines, "\n") .. "\n.PP\n.B crown\\-lua run\npasses on any other code of its command.\n"
+end
 
 local function see_also(names)
   return ".SH SEE ALSO\n" .. table.concat(names, ",\n") .. "\n"
@@ -40,7 +40,7 @@ local function verb_page(name, module, common)
   return heading("crown-lua-" .. name, 1) .. (".SH NAME\ncrown\\-lua\\-%s \\- %s\n.SH SYNOPSIS\n.nf\n%s\n.fi\n")
     :format(escape(name), escape(module.summary), escape(module.usage:gsub("\n  ", "\n")))
     .. (".SH DESCRIPTION\n.nf\n%s\n.fi\n"):format(escape(module.help)) .. options_of(module.options)
-    .. (options_of(common):gsub("SH OPTIONS", "SH COMMON OPTIONS")) .. EXIT
+    .. (options_of(common):gsub("SH OPTIONS", "SH COMMON OPTIONS")) .. exit_status()
     .. see_also { ".BR crown\\-lua (1)", ".BR crown\\-lua (3)" }
 end
 
@@ -67,8 +67,8 @@ leads. The leader runs a child process or Lua handlers, for as long as it leads.
 the next one begins.
 .PP
 .nf
-]] .. escape(app.help) .. "\n.fi\n.SH COMMANDS\n" .. table.concat(verbs, "\n") .. "\n" .. options_of(command.common) .. EXIT
-    .. see_also(names)
+]] .. escape(app.help) .. "\n.fi\n.SH COMMANDS\n" .. table.concat(verbs, "\n") .. "\n" .. options_of(command.common)
+    .. exit_status() .. see_also(names)
 end
 
 -- The API in short; docs/ has it in full.
