@@ -29,6 +29,7 @@ build = {
       ["crown.cron.missed"] = "lua/crown/cron/missed.lua",
       ["crown.cron.options"] = "lua/crown/cron/options.lua",
       ["crown.cron.schedule"] = "lua/crown/cron/schedule.lua",
+      ["crown.cron.view"] = "lua/crown/cron/view.lua",
       ["crown.election.contract"] = "lua/crown/election/contract.lua",
       ["crown.election.pace"] = "lua/crown/election/pace.lua",
       ["crown.election.zone"] = "lua/crown/election/zone.lua",

@@ -1,9 +1,11 @@
 -- crown-lua cron on three hosts: three processes, each with a wall clock of its own, on real stores.
 local Candidate = require "support.candidate"
 local eventually = require "crown.testing.eventually"
+local json = require "crown.text.json"
 local Postgres = require "support.postgres"
 local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
+local run = require "support.run"
 local tempdir = require "support.tempdir"
 local WrongClock = require "support.wrong_clock"
 local write_file = require "support.write_file"
@@ -139,6 +141,13 @@ WHO=you
     end
     says(one, "leadership%.rejected name=fails[^\n]*failed 2 times")
     runs(2)
+    local listed = run { "info", "--oracle", stores.redis.url, "--jobs", "--json", ("[a-z]-%d$"):format(serial) }
+    local known = {}
+    for _, job in ipairs(assert(json.object(listed.stdout), listed.stderr).jobs) do known[job.name:match "^%a+"] = job end
+    assert.same({ 2, 7, "host1", "* * * * *", "UTC" }, { known.fails.failed, known.fails.last.code, known.fails.last.node,
+      known.fails.times, known.fails.zone })
+    assert.same({ "it took longer than 1 s", 0 }, { known.long.last.error, known.says.last.code })
+    assert.equal(known.says.last.slot, known.says.succeeded.slot)
   end)
 
   it("makes up for what all have missed as each job is told to, and ends with 0 while nothing is due", function()

@@ -77,9 +77,14 @@ describe("a mark of a run", function()
     assert.same(marks, runs.after(marks, one, "ann"))
     one.started, one.result = true, { at = NOW, took = 1, code = 1 }
     marks = runs.after(runs.after(marks, one, "ann"), one, "bob")
-    assert.same({ at = NOW, count = 2, tries = 2, node = "bob", code = 1, slot = 960 }, marks.failed)
+    assert.same({ at = NOW, took = 1, count = 2, tries = 2, node = "bob", code = 1, slot = 960 }, marks.failed)
+    assert.is_nil(runs.plan(marks))
+    local plan = { times = "* * * * *", zone = "UTC" }
+    local planned = runs.claimed(marks, job { slot = 960, plan = plan }, "ann", NOW)
+    assert.same({ plan, plan }, { runs.plan(planned), runs.plan(runs.claimed(planned, job { at_least = 1 }, "bob", NOW)) })
+    assert.same({}, { runs.plan { plan = { times = 1, zone = "UTC" } }, runs.plan { plan = 3 }, runs.plan(7) })
     one.slot = 1020
-    assert.same({ at = NOW, count = 3, tries = 1, node = "bob", code = 1, slot = 1020 }, runs.after(marks, one, "bob").failed)
+    assert.same({ at = NOW, took = 1, count = 3, tries = 1, node = "bob", code = 1, slot = 1020 }, runs.after(marks, one, "bob").failed)
   end)
 
   it("that has begun bars everybody for its time, and one of a clock far ahead nobody", function()
@@ -125,10 +130,10 @@ describe("a mark of a run", function()
     local one = job { done_for = 100 }
     one.started, one.result = true, { at = NOW, took = 7.5, code = 1 }
     local first = runs.after({ other = { 1 } }, one, "ann")
-    assert.same({ other = { 1 }, failed = { at = NOW, count = 1, node = "ann", code = 1 } }, first)
+    assert.same({ other = { 1 }, failed = { at = NOW, took = 7.5, count = 1, node = "ann", code = 1 } }, first)
     one.result = { at = NOW, took = 0, signal = 9 }
     local second = runs.after(first, one, "bob")
-    assert.same({ at = NOW, count = 2, node = "bob", signal = 9 }, second.failed)
+    assert.same({ at = NOW, took = 0, count = 2, node = "bob", signal = 9 }, second.failed)
     one.result = { at = NOW, took = 7.5, code = 0 }
     assert.same({ other = { 1 }, done = { at = NOW, took = 7.5, node = "ann", ["until"] = 1108 } }, runs.after(second, one, "ann"))
     local plain = job { elsewhere = true }
@@ -146,7 +151,7 @@ describe("a mark of a run", function()
     assert.is_false(runs.owes(one))
     assert.same(marks, runs.after(marks, one, "ann"))
     assert.is_nil(runs.claimed(marks, nil, "bob", NOW + 90))
-    assert.is_nil(runs.forgotten { done = {}, failed = {}, begun = {} })
+    assert.is_nil(runs.forgotten { done = {}, failed = {}, begun = {}, plan = {} })
   end)
 
   it("of two servers is the later one", function()

@@ -4,12 +4,15 @@
 local console = require "crown.core.console"
 local core = require "crown.core"
 local figure = require "crown.check.figure"
+local jobs = require "crown.command.jobs"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
+local usage = require "crown.check.usage"
+local view = require "crown.cron.view"
 local watch = require "crown.command.watch"
 local words_for = require "crown.command.words"
 
@@ -21,12 +24,18 @@ local info = {
     { name = "json", help = "for programs" },
     listing.option("name", "leader", "epoch", "expires"),
     { name = "watch", help = "show it again every second, in place" },
+    { name = "jobs", help = "the jobs of cron and of run --once: when they ran, where, how that ended, when they are due" },
   },
   help = [[
 REGEX is a POSIX extended regular expression that election names must match. Exit code 1 when
 it matches none, 3 when the oracle cannot be reached.
 
+--jobs shows the jobs of `crown-lua cron` and of `crown-lua run --once` of which the store has marks:
+the last run, how often it has failed since it succeeded, when it is due, and whether it runs, is
+paused, or is overdue: due for more than a minute, and neither done nor running.
+
   crown-lua info --oracle postgres://db/app
+  crown-lua info --oracle postgres://db/app --jobs
   crown-lua info --oracle postgres://db/app '^cron-' --json]],
 }
 
@@ -110,21 +119,36 @@ local function for_programs(word, found, health)
     warnings = health.warnings, elections = found }, "warnings", "elections")
 end
 
+-- @return what is shown; or nil, message, code
+local function shown(options, found, opts, word, module)
+  if options.jobs then
+    return options.json and jobs.for_programs(word, found) or jobs.text(found, os.time(), console.columns(1))
+  end
+  local health, problem, code = health_of(word, module, opts)
+  if not health then return nil, problem, code end
+  found = listing.sort(found, options.sort)
+  if options.json then return for_programs(word, found, health) end
+  return info.text(core.redact(opts.url or word), found, health, console.columns(1))
+end
+
 --- The verb.
 function info.run(options, words)
+  if options.jobs and options.sort then usage.error "info: --jobs are shown by name: leave --sort out" end
+  if options.jobs then store.expect_marks "info --jobs" end
   local list, opts, word, module = store.find("info", "list")
   local nothing = false
   local function make()
     local found, problem, code = list(opts)
-    local health
-    if found then health, problem, code = health_of(word, module, opts) end
-    if not health then return nil, store.unreachable("info", problem, code) end
+    if not found then return nil, store.unreachable("info", problem, code) end
+    if options.jobs then found = view.all(found, os.time()) end
     local count = #found
-    found = listing.sort(listing.matching("info", found, words[1]), options.sort)
+    found = listing.matching("info", found, words[1])
     nothing = words[1] ~= nil and #found == 0
     if nothing and not options.watch then listing.say_none("info", words[1], count) end
-    if options.json then return for_programs(word, found, health) end
-    return info.text(core.redact(opts.url or word), found, health, console.columns(1))
+    local text
+    text, problem, code = shown(options, found, opts, word, module)
+    if not text then return nil, store.unreachable("info", problem, code) end
+    return text
   end
   if options.watch then return watch(make) end
   local text, code = make()

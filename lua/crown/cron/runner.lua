@@ -72,7 +72,7 @@ function hands.begin(course, slot)
   local job, settings = course.job, course.settings
   if core.is_ending() then return end
   local run = { course = course, slot = slot, slot_text = os.date(UTC, slot) }
-  run.marks = runs.job { slot = slot, retries = job.retries, elsewhere = true }
+  run.marks = runs.job { slot = slot, retries = job.retries, elsewhere = true, plan = { times = job.times, zone = job.zone } }
   run.election = elect {
     name = job.name,
     claim_delay = math.random() * SPREAD,

@@ -5,8 +5,9 @@
 -- `done`: the last run that succeeded. `failed`: the runs that failed since then, `count` of them, and the last one of those.
 -- `begun`: a run before whose `until` nobody may lead again; the claim has written it. Each has `at`, when it began, `node`, and
 -- perhaps `slot`, the time for which it was due; `done` has `took` in seconds, and perhaps `until`; `failed` has `code`, `signal`
--- or `error`, and of a slot `tries`, how often that one has failed. A claim for a slot always writes `begun`. Times are seconds
--- since 1970 by the wall clock of the host that wrote them. They decide whether a run is begun, and permit no claim.
+-- or `error`, and of a slot `tries`, how often that one has failed. A claim for a slot always writes `begun`, and with it `plan`:
+-- the `times` of crontab(5) in the `zone` whose clocks count. Times are seconds since 1970 by the wall clock of the host that
+-- wrote them. They decide whether a run is begun, and permit no claim.
 --
 -- A mark whose types are others is no mark. Other fields are kept, as other marks are.
 -- @internal crown.register.runs
@@ -65,14 +66,17 @@ local function begun_words(one, time)
   return ("held until %s, as %s began it %s"):format(ends, printable(one.node), instant(one.at, time))
 end
 
-local function ended_how(one)
+--- How a run that failed has ended, in words.
+-- @tparam table one a mark
+-- @treturn string
+function runs.ended(one)
   if one.error then return printable(one.error) end
   return one.signal and ("signal %d"):format(one.signal) or ("exit code %d"):format(one.code or 1)
 end
 
 local function failed_words(one, time)
   local times = (one.count or 1) > 1 and ("%d times, last "):format(one.count) or ""
-  return ("failed %son %s %s: %s"):format(times, printable(one.node), instant(one.at, time), ended_how(one))
+  return ("failed %son %s %s: %s"):format(times, printable(one.node), instant(one.at, time), runs.ended(one))
 end
 
 -- --- jobs
@@ -87,11 +91,12 @@ Job.__index = Job
 -- @tparam table options `done_for`: seconds for which nobody begins it again after it has succeeded, counted from its end;
 -- `at_least`: seconds for which nobody leads again, counted from the claim; `elsewhere`: after a failure on this host another one
 -- comes first; `slot`: a number: it is not begun where one of that slot has succeeded, or one of a later slot was begun;
--- `retries`: how often one slot is tried again after a failure, at most; nil: without end
+-- `retries`: how often one slot is tried again after a failure, at most; nil: without end; `plan`: `{ times =, zone = }`, noted
+-- for who looks at the marks
 -- @treturn Job
 function runs.job(options)
   return setmetatable({ done_for = options.done_for, at_least = options.at_least, elsewhere = options.elsewhere,
-    slot = options.slot, retries = options.retries }, Job)
+    slot = options.slot, retries = options.retries, plan = options.plan }, Job)
 end
 
 --- A job as it is now: what is owed of a term must not change with the next one.
@@ -143,6 +148,21 @@ function runs.ran(found, job, time)
       return one, left and math.min(LATER, left) or LATER, SAYS[name](one, time)
     end
   end
+end
+
+--- A mark, where it is one.
+-- @tparam[opt] table found the marks of the record
+-- @string name "done", "failed" or "begun"
+-- @treturn table as above, or nil
+function runs.mark(found, name) return found and mark(found, name) end
+
+--- When the runs were due, as far as that is noted.
+-- @tparam[opt] table found the marks of the record
+-- @treturn table `times` and `zone`, or nil
+function runs.plan(found)
+  local plan = type(found) == "table" and found.plan
+  if type(plan) ~= "table" or type(plan.times) ~= "string" or type(plan.zone) ~= "string" then return nil end
+  return plan
 end
 
 --- Up to which slot all are over, and which one was begun after that and has not ended, as far as marks tell.
@@ -201,13 +221,14 @@ function runs.claimed(found, job, node, time)
   local one = copy_of(found)
   one.begun = begins and { at = math.floor(time), ["until"] = job.at_least and math.ceil(time + job.at_least), node = node,
     slot = job.slot } or nil
+  if job then one.plan = job.plan or one.plan end
   return or_none(one)
 end
 
 local function failure_of(job, node, before)
   local result, again = job.result, before and job.slot and before.slot == job.slot
-  return { count = (before and before.count or 0) + 1, at = result.at, node = node, code = result.code, signal = result.signal,
-    error = result.error, slot = job.slot, tries = job.slot and (again and before.tries or 0) + 1 or nil }
+  return { count = (before and before.count or 0) + 1, at = result.at, took = result.took, node = node, code = result.code,
+    signal = result.signal, error = result.error, slot = job.slot, tries = job.slot and (again and before.tries or 0) + 1 or nil }
 end
 
 local function success_of(job, node)
@@ -248,7 +269,7 @@ end
 -- @treturn table or nil: none are left
 function runs.forgotten(found)
   local one = copy_of(found)
-  one.done, one.failed, one.begun = nil, nil, nil
+  one.done, one.failed, one.begun, one.plan = nil, nil, nil, nil
   return or_none(one)
 end
 
