@@ -39,8 +39,11 @@ lint-control:
 	  END { exit bad }' debian/control
 
 .PHONY: sentences
-sentences: ## check that no sentence of a page is longer than a reader keeps in mind
-	@luajit tools/check-sentences.lua $(PAGES)
+sentences: all ## check that no sentence of a page, of help or of a manual page is longer than a reader keeps in mind
+	@mkdir -p $(BUILD)/man
+	@for page in crown-lua.1 crown-lua.3; do ./$(PROGRAM) help --man $$page > $(BUILD)/man/$$page || exit 1; done
+	@for verb in $(VERBS); do ./$(PROGRAM) help --man $$verb > $(BUILD)/man/$$verb.1 || exit 1; done
+	@luajit tools/check-sentences.lua $(PAGES) $(BUILD)/man/*
 
 .PHONY: format
 format: packages-lint ## let clang-format lay out the C files

@@ -1,6 +1,7 @@
 -- Whether the sentences of the pages named are short: a reader keeps some thirty words in mind, and fewer in a cell of a table.
--- Code in backquotes counts as one word, a link as its text. A list item ends a sentence.
---   luajit tools/check-sentences.lua PAGE...
+-- Code in backquotes counts as one word, a link as its text. A list item ends a sentence. In a manual page a macro does, too; lines
+-- that are set in are examples, and a paragraph below .TP is a cell of its table.
+--   luajit tools/check-sentences.lua PAGE...                 (PAGE.md, or PAGE.1 in roff)
 local MOST, MOST_IN_A_CELL = 30, 25 -- words
 
 local found = 0
@@ -43,6 +44,31 @@ local function row(path, number, line)
   for cell in plain(line):gmatch "[^|]+" do judge(path, number, cell, MOST_IN_A_CELL, "cell") end
 end
 
+local function check_manual(path)
+  local begun, gathered, in_table, number, heading = 0, {}, false, 0, ""
+  local function flush()
+    local text = table.concat(gathered, " ")
+    if in_table then judge(path, begun, text, MOST_IN_A_CELL, "cell") else paragraph(path, begun, text) end
+    gathered, in_table = {}, false
+  end
+  for line in assert(io.lines(path)) do
+    number = number + 1
+    local macro = line:match "^%.(%a+)"
+    line = line:gsub("\\f%u", ""):gsub("\\([-e&])", { ["-"] = "-", e = "\\", ["&"] = "" })
+    if macro == "SH" then heading = line:match "^%.SH (.*)$" end
+    if macro == "B" then -- a word in bold: the head of a row, or the beginning of a sentence
+      gathered[#gathered + 1] = not in_table and line:sub(4) or nil
+    elseif macro or heading == "SYNOPSIS" or line:match "^%s" or line == "" then
+      flush()
+      in_table = macro == "TP"
+    else
+      if not gathered[1] then begun = number end
+      gathered[#gathered + 1] = line
+    end
+  end
+  flush()
+end
+
 local function check(path)
   local code, number, begun, gathered = false, 0, 0, {}
   local function flush()
@@ -67,5 +93,5 @@ local function check(path)
   flush()
 end
 
-for _, path in ipairs(arg) do check(path) end
+for _, path in ipairs(arg) do (path:find "%.%d$" and check_manual or check)(path) end
 os.exit(found == 0 and 0 or 1)

@@ -10,7 +10,7 @@ local WORDS = "letters, digits, '.', '_' and '-' only, the first one a letter, a
 --- The most characters of an election's name.
 names.MOST = 128
 
---- What is wrong with an election's name.
+--- Checks an election's name.
 -- @string name
 -- @treturn string words, or nil
 function names.problem(name)

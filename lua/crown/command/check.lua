@@ -81,7 +81,7 @@ local function module_problem(spec)
   return problem
 end
 
--- What is wrong with an election that only this host can tell.
+-- Problems of an election that only this host can see, such as a program that is missing.
 local function missing_program(election)
   for _, which in ipairs { "child", "follower_child" } do
     local spec = election.options[which]
@@ -209,7 +209,8 @@ function check.refused(problem)
   return WRONG
 end
 
---- What the log leaves out: what a connection tells is in the report, and in a trial of the laws it has to end.
+--- The filter of the log while `check` runs. It leaves out the events of connections: the report names what a connection tells,
+-- and a trial of the laws breaks connections on purpose.
 -- @treturn string as --log-filter takes it
 function check.log_filter() return "oracle.=off" end
 

@@ -143,14 +143,14 @@ function cron.refused(problem)
   return WRONG
 end
 
--- What elections tell of each occurrence is told by lines of its own.
+-- Events that the log leaves out: the jobs write lines of their own for each occurrence.
 local QUIET = {}
 for i, name in ipairs { "leadership.claimed", "leadership.changed", "leadership.lost", "leadership.abdicated", "child.started",
   "child.exited", "child.stopped", "monitor.leader_down", "oracle.connected" } do
   QUIET[i] = name .. "=warn"
 end
 
---- What the log leaves out where nobody says what it is to tell.
+--- The filter of the log where no option sets one.
 -- @treturn string as --log-filter takes it
 function cron.log_filter()
   return table.concat(QUIET, ",")

@@ -35,9 +35,9 @@ local run = {
       help = "from the first stop signal to KILL", default = "a quarter of the TTL, at most 5" },
     { name = "once", help = "give up with exit code 1 when somebody else leads; COMMAND is begun once" },
     { name = "done-for", value = "TIME", default = "begin it again at any time",
-      help = "with --once: end with 0 where it has ended with 0 less than so long ago, on any host: 20h, 90m" },
+      help = "with --once: end with 0 where COMMAND did so less than TIME ago, on any host (20h, 90m)" },
     { name = "at-least", value = "TIME", default = "until COMMAND ends",
-      help = "with --once: nobody leads again before so long after its start, also when this host is gone" },
+      help = "with --once: nobody leads again before TIME after its start, also when this host is gone" },
     { name = "retry-elsewhere", help = "with --once: where it failed on this host last, another host comes first" },
     { name = "wait", value = "SECONDS", number = { least = 0, most = 31536000 },
       help = "give up when it has not won after so long; with --once, try for so long first",
@@ -62,10 +62,13 @@ With --signal COMMAND lives on when NAME is lost. It gets SIGUSR2 then, and SIGU
 soon as it has handlers for them. It must stop its work at SIGUSR2 by itself, or two of them work
 at once; --fence kills it at the deadline if it does not end.
 
-When COMMAND ends by itself, crown-lua ends with its exit code, or 128 + the signal that ended it;
-127 when there is no such command, 126 when it cannot be executed. The lease is released before.
-It gets CROWN_ELECTION, CROWN_NODE, CROWN_ROLE and CROWN_EPOCH, and the terminal; with --signal
-CROWN_EPOCH_FILE too, a file that has the epoch of each win before SIGUSR1 comes.
+When COMMAND ends by itself, crown-lua releases the lease and ends with COMMAND's exit code. That is
+128 + N where signal N ended it, 127 where there is no such command, and 126 where it cannot be
+executed.
+
+COMMAND gets the terminal, and the variables CROWN_ELECTION, CROWN_NODE, CROWN_ROLE and CROWN_EPOCH.
+With --signal it gets CROWN_EPOCH_FILE too: a file that has the epoch of each win before SIGUSR1
+comes.
 
 Ctrl-C reaches COMMAND, which decides what to do. With --restart it ends COMMAND and then crown-lua;
 half a second later or more, Ctrl-C again ends both at once.
@@ -273,7 +276,7 @@ local function tell_of_a_wait()
   end)
 end
 
---- What the log leaves out where nobody says what it is to tell.
+--- The filter of the log where no option sets one.
 -- @tparam table options of the command line
 -- @treturn string as --log-filter takes it, or nil
 function run.log_filter(options)

@@ -25,18 +25,22 @@ local status = {
     { name = "watch", help = "show it again every second, in place" },
   },
   help = [[
-REGEX is a POSIX extended regular expression that election names must match. Asks each runtime
-of this user by its socket in $CROWN_DIRECTORY (for root /var/lib/crown-lua, else
-~/.local/state/crown-lua); root sees those of units too. Exit code 1 when there is none, and
-when REGEX matches no election.
+Asks each runtime of this user by its socket in $CROWN_DIRECTORY. Without that variable it is
+/var/lib/crown-lua for root, else ~/.local/state/crown-lua. Root sees the runtimes of units too.
+Exit code 1 when no runtime answers, and when REGEX, a POSIX extended regular expression, matches no
+election's name.
 
-Where candidates here have several nodes' names, a column says which is whose; where one may not
-lead by its own rules (--never), another says why, and for how long.
+Where candidates here have several nodes' names, a column says which is whose. Where one may not
+lead by its own rules (--never), another column says why, and for how long.
 
-With --stores, a line for each connection ("redis channels", "etcd watch": a client's second one
-to its server, by which it hears of changes): its state (resolving, dialling, connecting, handshaking, logging in,
-open, proven, broken) and for how long, when its server answered last, how often it was lost, how
-many connections the server may see of it and at most, and the last error.]],
+With --stores, a line for each connection to a store:
+
+  State        resolving, dialling, connecting, handshaking, logging in, open, proven or broken
+  Last answer  how long ago the server answered
+  Reconnects   how often the connection was lost
+  Connections  how many the server may see of this client, and at most
+
+"redis channels" and "etcd watch" are a client's second connection, by which it hears of changes.]],
 }
 
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }
