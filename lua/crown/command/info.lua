@@ -30,9 +30,10 @@ local info = {
 REGEX is a POSIX extended regular expression that election names must match. Exit code 1 when
 it matches none, 3 when the oracle cannot be reached.
 
---jobs shows the jobs of `crown-lua cron` and of `crown-lua run --once` of which the store has marks:
-the last run, how often it has failed since it succeeded, when it is due, and whether it runs, is
-paused, or is overdue: due for more than a minute, and neither done nor running.
+--jobs shows the jobs of `crown-lua cron` and of `crown-lua run --once` of which the store has marks.
+It shows the last run, how often it has failed since it succeeded, and when it is due. The last
+column says that a job runs, is paused, or is overdue: due for more than a minute, and neither done
+nor running.
 
   crown-lua info --oracle postgres://db/app
   crown-lua info --oracle postgres://db/app --jobs
