@@ -7,6 +7,7 @@ local files = require "crown.core.files"
 local Nats = require "support.nats"
 local Player = require "support.oracle_candidate"
 local Postgres = require "support.postgres"
+local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
@@ -40,8 +41,7 @@ describe("crown-lua check --store", function()
   end)
 
   it("says which rights a Redis user lacks, each of those of the page, and leaves nothing", function()
-    local needed = "~crown:* &crown:* +eval +evalsha +script|load +hset +hmget +hget +get +set +del +pttl +publish +subscribe "
-      .. "+time +info +role +wait +select +scan"
+    local needed = read_file("docs/oracle-redis.md"):match "ACL SETUSER crown on '>secret' (.-)\nexport":gsub("[\\\n']", " ")
     local server = Redis.start { config = "user all on nopass " .. needed .. "\n" }
     finally(function() server:destroy() end)
     local function check(user)
