@@ -52,7 +52,9 @@ describe("what is packaged", function()
 
   it("alerts and dashboard ask for metrics that there are", function()
     local known = {}
-    for name in read_file("lua/crown/web/metrics.lua"):gmatch '"(crown_[%w_]+)"' do known[name] = true end
+    for _, file in ipairs { "metrics", "jobs" } do
+      for name in read_file(("lua/crown/web/%s.lua"):format(file)):gmatch '"(crown_[%w_]+)"' do known[name] = true end
+    end
     for name in read_file("lua/crown/web/metrics.lua"):gmatch "'(crown_[%w_]+){" do known[name] = true end
     known.crown_oracle_call_seconds_bucket = true
     local asked = 0

@@ -1,6 +1,7 @@
 -- crown-lua cron on three hosts: three processes, each with a wall clock of its own, on real stores.
 local Candidate = require "support.candidate"
 local eventually = require "crown.testing.eventually"
+local http = require "support.http"
 local json = require "crown.text.json"
 local Postgres = require "support.postgres"
 local read_file = require "crown.text.read_file"
@@ -47,7 +48,8 @@ describe("crown-lua cron on three hosts", function()
     local log = ("%s/%s.log"):format(dir, node)
     local env = clock:environment()
     env.CROWN_DIRECTORY, env.CROWN_LOG_FILTER = tempdir(), "leadership.rejected=debug"
-    local one = Candidate.start { args = { "cron", "--oracle", stores[store or "redis"].url, path }, node = node, log = log, env = env }
+    local one = Candidate.start { args = { "cron", "--oracle", stores[store or "redis"].url, "--http",
+      "127.0.0.1:0", path }, node = node, log = log, env = env }
     one.clock = clock
     hosts[node] = one
     return one
@@ -148,6 +150,25 @@ WHO=you
       known.fails.times, known.fails.zone })
     assert.same({ "it took longer than 1 s", 0 }, { known.long.last.error, known.says.last.code })
     assert.equal(known.says.last.slot, known.says.succeeded.slot)
+
+    local port = one:output():match "http.listening.- port=(%d+)"
+    local function metrics()
+      local found = {}
+      local body = http.ask(port, "GET /metrics").body
+      for name, job, value in body:gmatch '\ncrown_job_([%l_]+){election="(%l+)%-%d+"} ([%d.]+)' do found[job .. " " .. name] = value end
+      return found
+    end
+    eventually(function() return metrics()["says last_exit_code"] end, SOON)
+    local told = metrics()
+    assert.same({ "7", "255", "0" }, { told["fails last_exit_code"], told["long last_exit_code"], told["says last_exit_code"] })
+    assert.same({ "2", "2", "2" }, { told["fails failed_runs"], told["fails runs_total"], told["fails failures_total"] })
+    assert.same({ tostring(known.says.last.at), "0", "0" }, { told["says last_success_timestamp_seconds"],
+      told["says overdue_seconds"], told["says failures_total"] })
+    local page = http.ask(port, "GET /").body
+    assert.matches('<li class="warn">fails%-%d+, long%-%d+: the job has failed</li>', page)
+    assert.matches('<td data%-label="Ended" class="">exit code 7</td>', page)
+    assert.is_nil(page:find("keeps ending by itself: ", 1, true))
+    assert.equal(3, #json.object(http.ask(port, "GET /api/jobs").body).jobs)
   end)
 
   it("makes up for what all have missed as each job is told to, and ends with 0 while nothing is due", function()

@@ -7,6 +7,7 @@ local http = require "support.http"
 local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 describe("the HTTP endpoint", function()
   local one, oracle, port
@@ -267,6 +268,21 @@ describe("the HTTP endpoint", function()
       eventually(function() return text():find "live" end, 20)
       eventually(function() return text():find "web w1%s+leading" or text():find "web w2%s+leading" end, 20)
       assert.equal(2, browser:run "return document.querySelectorAll('tbody tr').length")
+    end)
+
+    it("shows the jobs of a crontab, and goes on doing so", function()
+      local path = write_file(tempdir() .. "/jobs", "CRON_TZ=UTC\n#: name=leap\n0 0 29 2 * true\n")
+      local redis = Redis.start()
+      finally(function() redis:destroy() end)
+      one = Candidate.start { args = { "cron", "--oracle", redis.url, "--http", "127.0.0.1:0", path }, node = "one",
+        log = tempdir() .. "/log" }
+      port = eventually(function() return tonumber(one:output():match "http.listening.- port=(%d+)") end, 20)
+      browser:visit(("http://127.0.0.1:%d/"):format(port))
+      local cell = "return document.querySelector('#jobs tbody td:first-child').textContent"
+      eventually(function() return text():find "live" and browser:run(cell) == "leap" end, 20)
+      browser:run "document.querySelector('#jobs tbody').replaceChildren()"
+      eventually(function() return browser:run "return document.querySelectorAll('#jobs tbody tr').length" == 1 end, 20)
+      assert.matches("02%-29 00:00:00 %+0000", text())
     end)
 
     it("alarms in words and colour when a store is away", function()

@@ -162,7 +162,9 @@ end)
 describe("docs/endpoint.md", function()
   it("has each metric, and no other; the alerts and the dashboard know no other", function()
     local known = {}
-    for name in read_file("lua/crown/web/metrics.lua"):gmatch "crown_[%l_]+" do known[name] = true end
+    for _, file in ipairs { "metrics", "jobs" } do
+      for name in read_file(("lua/crown/web/%s.lua"):format(file)):gmatch "crown_[%l_]+" do known[name] = true end
+    end
     assert_same(known, named(first_cells(page "endpoint.md", "metrics"), "crown_[%l_]+"))
     for _, path in ipairs { "tools/monitoring/alerts.yml", "tools/monitoring/dashboard.json" } do
       for name in read_file(path):gmatch "crown_[%l_]+" do

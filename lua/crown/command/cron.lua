@@ -1,6 +1,7 @@
 --- Runs the jobs of a crontab, each occurrence on one of all hosts.
 -- @internal crown.command.cron
 
+local Board = require "crown.cron.board"
 local cli = require "crown.command.cli"
 local crontab = require "crown.cron.crontab"
 local files = require "crown.core.files"
@@ -175,7 +176,10 @@ function cron.run(options, words)
   tell(path, problems, warnings_of(jobs))
   if #problems > 0 then return WRONG end
   if #jobs == 0 then usage.error("cron: %s has no job", path) end
-  require("crown.cron.runner").start(jobs, { list = lister(), stop_timeout = options["stop-timeout"],
+  local list = lister()
+  local board = Board.new(jobs, list, os.time())
+  if options.http then require("crown.web").show_jobs(function() return board:look(os.time()) end) end
+  require("crown.cron.runner").start(jobs, { list = list, board = board, stop_timeout = options["stop-timeout"],
     healthy = options.healthy and { exec = { "/bin/sh", "-c", options.healthy } } or nil })
 end
 

@@ -61,6 +61,7 @@ local function watch_the_time(run)
     core.sleep(timeout)
     if run.ended or run.marks.since ~= began then return end
     outcome.ended(run.marks, { error = ("it took longer than %s s"):format(figure.exact(timeout)) })
+    run.course.settings.board:failed(run.course.job.name)
     say("warn", run, "the job takes too long, and is ended", { timeout = timeout })
     run.election:stop()
   end)
@@ -116,6 +117,7 @@ end
 
 heard["child.started"] = function(run, event)
   outcome.hear(run.marks, event)
+  run.course.settings.board:ran(run.course.job.name)
   say("info", run, "the job begins", { epoch = event.epoch })
   watch_the_time(run)
 end
@@ -123,7 +125,7 @@ end
 heard["child.exited"] = function(run, event)
   outcome.hear(run.marks, event)
   local fine = event.code == 0
-  if fine then run.course:pass(run.slot) end
+  if fine then run.course:pass(run.slot) else run.course.settings.board:failed(run.course.job.name) end
   say(fine and "info" or "warn", run, fine and "the job has ended" or "the job has failed",
     { took = run.marks.result.took, code = event.code, signal = event.signal, error = event.error })
 end
@@ -187,8 +189,8 @@ end
 
 --- Begins, and goes on until the program is told to end.
 -- @tparam table jobs of crown.cron.crontab
--- @tparam table settings `list()`, which returns the elections of the store with their `runs`, or nil and a message; `healthy`
--- and `stop_timeout`, as crown.elect takes them
+-- @tparam table settings `list()`, which returns the elections of the store with their `runs`, or nil and a message; `board` of
+-- crown.cron.board; `healthy` and `stop_timeout`, as crown.elect takes them
 function runner.start(jobs, settings)
   settings.courses = {}
   listen()

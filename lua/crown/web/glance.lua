@@ -6,7 +6,8 @@ local glance = {}
 local CRASHES, WITHIN = 3, 300 -- so many ends of a command by itself, in so many seconds, are a loop
 
 local function new()
-  return { led = 0, away = {}, failing = {}, unfenced = {}, looping = {}, doubted = {}, unkillable = {} }
+  return { led = 0, away = {}, failing = {}, unfenced = {}, looping = {}, doubted = {}, unkillable = {}, overdue = {},
+    failed = {} }
 end
 
 local function look(found, one)
@@ -15,11 +16,12 @@ local function look(found, one)
   if one.amnesia then table.insert(found.doubted, one.name) end
 end
 
-local function look_at_changes(found, changes, now)
+-- @tparam table ends by name of an election: a command's end is its job's, and no crash
+local function look_at_changes(found, changes, now, ends)
   local crashes = {}
   for _, change in ipairs(changes) do
     local name, event = change.name, change.event
-    if name and event == "child.exited" and now - change.time < WITHIN then
+    if name and event == "child.exited" and not ends[name] and now - change.time < WITHIN then
       crashes[name] = (crashes[name] or 0) + 1
       if crashes[name] == CRASHES then table.insert(found.looping, name) end
     end
@@ -39,6 +41,8 @@ local SAID = {
   { "away", "bad", "the store gives no answer" },
   { "failing", "bad", "the store answers with a failure" },
   { "looping", "bad", "the command keeps ending by itself" },
+  { "overdue", "bad", "the job is overdue: due, and neither done nor running" },
+  { "failed", "warn", "the job has failed" },
   { "doubted", "warn", "the store may have forgotten who leads: nobody claims for a while" },
 }
 
@@ -47,14 +51,21 @@ local SAID = {
 -- statuses of those that something may be wrong with
 -- @tparam table changes of crown.web.history.list
 -- @number now the wall clock
+-- @tparam[opt] table jobs as of crown.web.jobs
 -- @treturn table `{ led =, alarms = { { level = "bad" or "warn", text = } … } }`
-function glance.look(each_page, changes, now)
+function glance.look(each_page, changes, now, jobs)
   local found, alarms = new(), {}
   each_page(function(led, some)
     found.led = found.led + led
     for _, one in ipairs(some) do look(found, one) end
   end)
-  look_at_changes(found, changes, now)
+  local ends = {}
+  for _, job in ipairs(jobs or {}) do
+    ends[job.name] = true
+    local list = job.overdue and found.overdue or job.failed > 0 and found.failed
+    if list then table.insert(list, job.name) end
+  end
+  look_at_changes(found, changes, now, ends)
   for _, said in ipairs(SAID) do
     local list = found[said[1]]
     if #list > 0 then alarms[#alarms + 1] = { level = said[2], text = ("%s: %s"):format(names_of(list), said[3]) } end

@@ -7,6 +7,7 @@ local elections = require "crown.core.election"
 local glance = require "crown.web.glance"
 local history = require "crown.web.history"
 local http = require "crown.core.http"
+local jobs = require "crown.web.jobs"
 local json = require "crown.text.json"
 local kept = require "crown.web.kept"
 local metrics = require "crown.web.metrics"
@@ -55,7 +56,7 @@ local function each_glance(fn)
 end
 
 local function seen_at_a_glance()
-  return kept.get("glance", function() return glance.look(each_glance, history.list(), os.time()) end)
+  return kept.get("glance", function() return glance.look(each_glance, history.list(), os.time(), jobs.all()) end)
 end
 
 local function as_json(list, at, delta)
@@ -131,7 +132,8 @@ local pages = {
     return kept.get("page", function()
       local seen = seen_at_a_glance()
       return 200, HTML, page.render { node = core.node(), version = core.version, pid = core.pid, total = elections.count(),
-        elections = statuses(page.MOST), changes = history.list(), led = seen.led, alarms = seen.alarms }
+        elections = statuses(page.MOST), changes = history.list(), led = seen.led, alarms = seen.alarms,
+        jobs = jobs.all() }
     end)
   end,
   ["/healthz"] = function(_, store) return health(store) end,
@@ -139,11 +141,18 @@ local pages = {
     return kept.get("metrics", function()
       local bounds, latency = elections.latency()
       return 200, metrics.TYPE, metrics.render { elections = statuses(math.huge), connections = conditions.all(), bounds = bounds,
-        latency = latency, counts = elections.counts(), by_election = history.counts(), restarts = history.restarts() }
+        latency = latency, counts = elections.counts(), by_election = history.counts(), restarts = history.restarts(),
+        jobs = jobs.all() }
     end)
+  end,
+  ["/api/jobs"] = function()
+    return kept.get("jobs", function() return 200, JSON, jobs.json() end)
   end,
   ["/api/elections"] = function(since) return listed(math.huge, since) end,
 }
+
+--- Has the endpoint tell of jobs too: see crown.web.jobs.
+web.show_jobs = jobs.show
 
 --- Answers a request.
 -- @string path
@@ -158,7 +167,7 @@ function web.answer(path, since, store)
   if most then return listed(math.min(most, elections.count()), since) end
   local name = path:match "^/leader/(.+)$"
   if name then return leader(name) end
-  return 404, TEXT, "there are /, /metrics, /healthz, /leader/NAME, /api/elections and /api/elections/MOST\n"
+  return 404, TEXT, "there are /, /metrics, /healthz, /leader/NAME, /api/jobs, /api/elections and /api/elections/MOST\n"
 end
 
 local function parse(where)

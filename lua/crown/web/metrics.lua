@@ -2,6 +2,7 @@
 -- @internal crown.web.metrics
 
 local core = require "crown.core"
+local jobs = require "crown.web.jobs"
 
 local metrics = {}
 
@@ -67,6 +68,8 @@ end
 local function connection_labels(one)
   return ('connection="%d",store="%s",server="%s"'):format(one.connection, label(one.store), label(one.server or ""))
 end
+
+local function job_labels(one) return ('election="%s"'):format(label(one.name)) end
 
 local function header(lines, name, kind, help)
   lines[#lines + 1] = ("# HELP %s %s"):format(name, help)
@@ -139,7 +142,7 @@ end
 --- Renders all metrics.
 -- @tparam table found `elections` as crown.core.election.all() gives them, `connections` as crown.link.conditions.all() gives
 -- them, `counts` and `by_election`: how often each event happened; `bounds` and `latency` of crown.core.election.latency;
--- `restarts` of the runtime
+-- `restarts` of the runtime; `jobs` of crown.web.jobs, or nil
 -- @treturn string
 function metrics.render(found)
   local lines = {}
@@ -151,6 +154,7 @@ function metrics.render(found)
   lines[#lines + 1] = ('crown_runtime_restarts_total{node="%s"} %d'):format(label(core.node()), found.restarts)
   render(lines, FAMILIES, found.elections, election_labels)
   render(lines, CONNECTIONS, found.connections, connection_labels)
+  if found.jobs then render(lines, jobs.FAMILIES, found.jobs, job_labels) end
   render_latency(lines, found.bounds, found.latency)
   render_events(lines, found.counts, found.by_election)
   return table.concat(lines, "\n") .. "\n"

@@ -2,6 +2,7 @@
 -- @internal crown.web.page
 
 local barred = require "crown.text.barred"
+local jobs = require "crown.web.jobs"
 local script = require "crown.web.script"
 local style = require "crown.web.style"
 
@@ -102,6 +103,33 @@ local function alarm_of(alarm)
   return ('<li class="%s">%s</li>'):format(alarm.level, escape(alarm.text))
 end
 
+local NOT_TOLD = "-" -- of crown.cron.cells
+
+local function job_row(heading, one)
+  local cells = {}
+  for i, cell in ipairs(one.cells) do
+    local class = i == #one.cells and jobs.level(one) or cell == NOT_TOLD and "none" or ""
+    cells[i] = ('<td data-label="%s" class="%s">%s</td>'):format(heading[i], class, escape(cell))
+  end
+  return "<tr>" .. table.concat(cells) .. "</tr>"
+end
+
+local function table_of(id, heading, rows)
+  return ('<table id="%s">\n<thead><tr>%s</tr></thead>\n<tbody>\n%s\n</tbody>\n</table>'):format(id,
+    map(heading, function(word) return "<th>" .. word .. "</th>" end), rows)
+end
+
+local function more_of(count, path)
+  return count > 0 and ('<p class="soft">and %d more: <a href="%s">all as JSON</a></p>'):format(count, path) or ""
+end
+
+local function jobs_of(list)
+  if not list then return "" end
+  local shown = { unpack(list, 1, math.min(#list, page.MOST)) }
+  local rows = map(shown, function(one) return job_row(list.heading, one) end)
+  return ("<h2>Jobs</h2>\n%s\n%s"):format(table_of("jobs", list.heading, rows), more_of(#list - #shown, "api/jobs"))
+end
+
 local function js_array(list)
   return ('["%s"]'):format(table.concat(list, '", "'))
 end
@@ -125,13 +153,9 @@ local TEMPLATE = [[
 $alarms
 </ul>
 <input id="filter" type="search" placeholder="Filter by name, state, leader or oracle" aria-label="Filter" hidden>
-<table>
-<thead><tr>$head</tr></thead>
-<tbody>
-$rows
-</tbody>
-</table>
+$elections
 $more
+$jobs
 <h2>Last changes</h2>
 <ol>
 $changes
@@ -152,7 +176,8 @@ local function latest_of(changes)
 end
 
 --- Renders the page.
--- @tparam table state `node`, `version`, `pid`, `elections`, `changes`, `total`; `led` and `alarms` of crown.web.glance
+-- @tparam table state `node`, `version`, `pid`, `elections`, `changes`, `total`; `led` and `alarms` of crown.web.glance; `jobs`
+-- of crown.web.jobs, or nil
 -- @treturn string HTML
 function page.render(state)
   local latest, led = latest_of(state.changes), ("%d of %d led here"):format(state.led, state.total)
@@ -161,12 +186,11 @@ function page.render(state)
     title = escape(("%s%s – %s"):format(#state.alarms > 0 and "⚠ " or "", led, state.node)), style = style,
     script = SCRIPT, node = escape(state.node),
     version = escape(state.version), pid = ("%d"):format(state.pid), now = moment(), alarms = map(alarms, alarm_of),
-    head = map(LABELS, function(word) return "<th>" .. word .. "</th>" end),
-    rows = map(state.elections, function(one) return row_of(one, latest, state.node) end),
+    elections = table_of("elections", LABELS, map(state.elections, function(one) return row_of(one, latest, state.node) end)),
     changes = map(state.changes, change_of),
+    jobs = jobs_of(state.jobs),
     hidden = #state.changes > 0 and " hidden" or "",
-    more = state.total > #state.elections and ('<p class="soft">and %d more: <a href="api/elections">all as JSON</a></p>')
-      :format(state.total - #state.elections) or "",
+    more = more_of(state.total - #state.elections, "api/elections"),
   }
   return (TEMPLATE:gsub("%$(%l+)", values))
 end

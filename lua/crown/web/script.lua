@@ -92,7 +92,7 @@ function show() {
   const now = performance.now() / 1000, wanted = $("#filter").value.trim().toLowerCase(), latest = new Map();
   for (const c of last.changes) if (c.name && !latest.has(c.name)) latest.set(c.name, c);
   const shown = [...known.values()].filter(e => !wanted || matches(e, wanted));
-  $("tbody").replaceChildren(...shown.map(e => row(e, latest, now)));
+  $("#elections tbody").replaceChildren(...shown.map(e => row(e, latest, now)));
   $("ol").replaceChildren(...last.changes.filter(c => !wanted || (c.name || "").toLowerCase().includes(wanted)).map(c => {
     const item = element("li", element("time", moment(new Date(c.time * 1000))), c.event.split(".")[1]);
     item.append((c.name ? c.name + " · " : "") + change(c));
@@ -103,6 +103,22 @@ function show() {
   document.title = (last.alarms.length ? "⚠ " : "") + led + " – " + last.node;
   $("#alarms").replaceChildren(...(last.alarms.length ? last.alarms.map(a => element("li", a.text, a.level))
     : [element("li", "All is well: " + led + ".", "good")]));
+}
+function job(j, heading) {
+  const tr = document.createElement("tr");
+  j.cells.forEach((cell, i) => {
+    const td = element("td", cell, i === j.cells.length - 1 ? j.level : cell === "-" ? "none" : "");
+    td.dataset.label = heading[i];
+    tr.append(td);
+  });
+  return tr;
+}
+async function jobs() {
+  try {
+    const state = await (await fetch("api/jobs", { cache: "no-store" })).json();
+    $("#jobs tbody").replaceChildren(...state.jobs.slice(0, 1000).map(j => job(j, state.heading)));
+  } catch (problem) { /* follow() says that there is no answer */ }
+  setTimeout(jobs, document.hidden ? 60000 : 5000);
 }
 const live = $("#live");
 $("#filter").addEventListener("input", () => last && show());
@@ -121,4 +137,5 @@ async function follow() {
   setTimeout(follow, document.hidden ? 5000 : 1000);
 }
 follow();
+if ($("#jobs")) jobs();
 ]]

@@ -46,7 +46,8 @@ time { color: var(--soft); font-variant-numeric: tabular-nums; margin-right: .6e
   tr { display: flex; flex-wrap: wrap; gap: 0 .8rem; align-items: baseline; background: var(--panel);
     border: 1px solid var(--line); border-radius: .5rem; margin-bottom: .6rem; padding: .5rem .75rem; }
   td { border: 0; padding: 0; font-size: .9rem; } td:first-child { font-size: 1.1rem; flex: 1; }
-  td.leader::before, td.epoch::before { content: attr(data-label) " "; color: var(--soft); font-weight: 400; }
+  td.leader::before, td.epoch::before, #jobs td:not(:first-child)::before {
+    content: attr(data-label) " "; color: var(--soft); font-weight: 400; }
   td.break { flex-basis: 100%; } td.none, td.running, td.for, td.store, td.change { display: none; }
   td.bad, td.warn { display: block; } td.lease, td.name { min-width: 0; } }
 @media (min-width: 54.01rem) { .break { display: none; } }
