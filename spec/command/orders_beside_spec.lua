@@ -1,6 +1,5 @@
 -- Operators' orders in stores whose elections are in the format of others: the orders stand beside them. With real processes on
 -- real servers.
-local eventually = require("crown.testing").eventually
 local crown = require "crown"
 local Election = require "support.ordered_election"
 local stores = require "torture.stores"
@@ -86,16 +85,10 @@ local function describe_store(one)
 
     it("has a node lead next, there and back", function()
       local first, second, third = election:leader "one", election:follower "two", election:follower "three"
-      -- A candidate that stands in the store's queue may win before it has heard of the order: then it is given again.
-      local function hand_over(to)
-        eventually(function()
-          local said = election:command(nil, "handover", name, "--to", to, "--wait", 10)
-          return said:find("is led by " .. to .. " now", 1, true) or said:find(to .. " leads ", 1, true)
-        end, 100)
-      end
-      hand_over "three"
+      assert.matches("^'[%w-]+' is led by three now %(epoch %d+%)\n$",
+        election:command(0, "handover", name, "--to", "three", "--wait", SOON))
       election:leads(third)
-      hand_over "one"
+      assert.matches("is led by one now", election:command(0, "handover", name, "--to", "one", "--wait", SOON))
       election:leads(first)
       assert.equal(0, election:count(second, third))
       election:says(first, "leadership.lost [^\n]*reason=handover error=\"handed over to three since")

@@ -104,6 +104,25 @@ describe("the oracle on a NATS bucket", function()
     assert(questions <= 4, questions .. " questions")
   end)
 
+  it("lists them also while their leaders write", function()
+    wire:make_bucket("BUSY", 60)
+    local leaders = assert(Connection.open({}, { host = "127.0.0.1", port = server.port }, 5))
+    for i = 1, 32 do
+      crown.spawn(function()
+        while leaders:request(("$KV.BUSY.e%d"):format(i % 4), nil, "one", 5) do end
+      end)
+    end
+    local listed, ended = 0, false
+    crown.spawn(function()
+      for _ = 1, 100 do listed = listed + #kv.list { url = server.url .. "/BUSY" } end
+      ended = true
+    end)
+    local is_over = pcall(eventually, function() return ended end, 20)
+    leaders:close()
+    assert.is_true(is_over)
+    assert.equal(100 * 4, listed)
+  end)
+
   it("puts those off that find no room where very many claim, and has asked nothing for them", function()
     local first = candidate "one"
     first:win()

@@ -94,11 +94,14 @@ function handover.run(options, words)
   local fields = { to = options.to, within = options.within or within, since = os.time(), by = ordering.by() }
   local before, list, opts = ordering.write(handover, name, fields)
   if not before then return list end
-  local epoch = epochs.counted(before.epoch)
-  local function look() return ordering.look(list, opts, name) end
-  local now = ordering.await(options.wait or ordering.WAIT, look, function(one)
-    return one and one.node and epochs.counted(one.epoch) > epoch
-  end)
+  local epoch, now = epochs.counted(before.epoch), nil
+  local function look()
+    local one = ordering.look(list, opts, name)
+    now = one and one.node and epochs.counted(one.epoch) > epoch and one or nil
+    return one
+  end
+  -- In a queue of the store another node may be the first for a moment, until it has heard of the order and gives way.
+  ordering.await(options.wait or ordering.WAIT, look, function() return now and (now.node == options.to or not now.ordered) end)
   if now and now.node == options.to then
     output.line(evict.next_text(name, now))
     return 0

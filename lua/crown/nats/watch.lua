@@ -11,6 +11,7 @@ local watch = {}
 
 local NS = 1e9
 local HEARTBEAT = 5 -- seconds between two signs of life of a watch
+local AT_ONCE = 0.2 -- seconds for a value that was written over while it was to be delivered
 
 local function key_of(self, message)
   return message:subject(#self.prefix)
@@ -52,31 +53,54 @@ local function delivered(message)
   return value.of(message:data(), message:headers(), revision, when), pending
 end
 
+-- A value that is written over while it is to be delivered comes with the new one: a server that says that none is left may not
+-- count that, or may count the old one for ever. So how many it has said in the beginning is counted too.
+local function collect(self, connection)
+  local all = { values = {}, keys = 0, count = 0, last = promise(), whole = promise(), subject = new_subject(connection) }
+  function all.look()
+    local is_whole = all.wanted ~= nil and all.keys >= all.wanted
+    if is_whole then all.whole:resolve(true) end
+    if is_whole or all.pending == 0 then all.last:resolve(true) end
+  end
+  all.sid = connection:subscribe(all.subject, function(message)
+    local found, pending = delivered(message)
+    if not found then return end
+    local key = key_of(self, message)
+    all.keys, all.count = all.keys + (all.values[key] and 0 or 1), all.count + 1
+    all.values[key], all.pending = found, pending
+    all.look()
+  end)
+  return all
+end
+
+-- Waits for as long as values come of keys that are new to it, however many there are.
+-- @return true; or false, message, code
+local function await(self, all)
+  local before, fine, problem, code
+  repeat
+    before = all.keys
+    fine, problem, code = all.last:wait(self.timeout)
+  until fine or all.keys == before
+  if fine then all.whole:wait(AT_ONCE) end -- in vain for a key that came to an end meanwhile
+  return fine or all.count >= all.wanted, problem, code
+end
+
 --- The last values of all keys, by one question.
 -- @tparam Bucket self of crown.nats.bucket
 -- @treturn table by key, as its `get` has them; or nil, message, code
 function watch.values(self)
   local connection, problem, code = self.link:ready()
   if not connection then return nil, problem, code end
-  local found, count, done = {}, 0, promise()
-  local subject = new_subject(connection)
-  local sid = connection:subscribe(subject, function(message)
-    local found_now, pending = delivered(message)
-    if not found_now then return end
-    found[key_of(self, message)], count = found_now, count + 1
-    if pending == 0 then done:resolve(true) end
-  end)
+  local all = collect(self, connection)
   local made, fine
-  made, problem, code = consume(self, subject)
-  if made then fine = made.num_pending == 0 and made.delivered.consumer_seq == 0 end
-  local before
-  while fine == false and before ~= count do -- however many there are, as long as they come
-    before = count
-    fine, problem, code = done:wait(self.timeout)
-    fine = fine or false
+  made, problem, code = consume(self, all.subject)
+  if made then
+    all.wanted = made.num_pending + made.delivered.consumer_seq
+    all.look()
+    fine, problem, code = await(self, all)
   end
-  connection:unsubscribe(sid)
-  return fine and found or nil, problem, code
+  connection:unsubscribe(all.sid)
+  return fine and all.values or nil, problem, code
 end
 
 -- What stops sending signs of life is made anew. It may be on a replica that has come apart from the stream's leader, and

@@ -99,12 +99,14 @@ local function add(found, answers)
   return found
 end
 
--- Who may not read orders sees elections all the same.
+-- Who may not read orders sees elections all the same. Orders are read first: the winner takes away what it has outlived, so
+-- where nothing is ordered any more who leads after that is seen.
 local function list_by(how, list)
   return function(opts)
+    local answers = how.visit(opts, function(store) return store:read() end)
     local found, problem, code = list(opts)
     if not found then return nil, problem, code end
-    return add(found, how.visit(opts, function(store) return store:read() end) or {})
+    return add(found, answers or {})
   end
 end
 
