@@ -164,7 +164,9 @@ describe("beside client-go", function()
     follows(elector("go", { duration = 20, deadline = 17, retry = 1 }))
     server:down()
     server:up()
-    slow.delay = { there = 0.3, back = 0.3 }
+    local before = #one:output()
+    eventually(function() return one:output():find("leadership.refreshed", before + 1, true) end, 20) -- it is connected again
+    slow.delay = { there = 1, back = 1 }
     crown.sleep(15)
     slow:free()
     assert.is_nil(one:output():find("leadership.lost", 1, true))
