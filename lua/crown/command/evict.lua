@@ -2,8 +2,8 @@
 -- @internal crown.command.evict
 
 local console = require "crown.core.console"
-local core = require "crown.core"
 local epochs = require "crown.check.epoch"
+local ordering = require "crown.command.ordering"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
@@ -15,8 +15,7 @@ local evict = {
   most_words = 1,
   options = {
     { name = "force", help = "do not ask" },
-    { name = "wait", value = "SECONDS", number = { least = 0, most = 86400 },
-      help = "how long to wait for the leader to go, and for the next", default = "10" },
+    ordering.wait_option "the leader to go, and for the next",
   },
   help = [[
 The leader stops its child, calls `lost` and releases, in this order; then somebody, perhaps
@@ -24,20 +23,11 @@ the same one, is elected. With the leader unreachable its lease runs out as usua
 never makes two leaders. Without a terminal to ask on, --force is needed.]],
 }
 
-local WAIT = 10
-local PAUSE = 0.05 -- seconds between looks for the next leader
-
 local function agreed(name)
   if not console.columns(0) then usage.error("evict: there is no terminal to ask you on: use --force") end
   io.stderr:write(("Evict the current leader of '%s'? [y/N] "):format(name))
   local answer = io.read "*l"
   return answer ~= nil and answer:lower():match "^y" ~= nil
-end
-
-local function find(list, opts, name)
-  for _, election in ipairs(list(opts) or {}) do
-    if election.name == name then return election end
-  end
 end
 
 --- What is said of a leader that has gone.
@@ -60,23 +50,15 @@ end
 
 -- Who leads now: somebody of a later epoch, or nobody yet.
 local function say_who_leads(list, opts, name, epoch, seconds)
-  local until_then = core.now() + seconds
-  repeat
-    local election = find(list, opts, name)
-    if election and election.node and epochs.counted(election.epoch) > epoch then
-      output.line(evict.next_text(name, election))
-      return
-    end
-    core.sleep(PAUSE)
-  until core.now() >= until_then
-  output.line(evict.next_text(name))
+  local election = ordering.await(seconds, function() return ordering.look(list, opts, name) end, function(one)
+    return one and one.node and epochs.counted(one.epoch) > epoch
+  end)
+  output.line(evict.next_text(name, election))
 end
 
 --- The verb.
 function evict.run(opts, words)
-  local name = words[1]
-  if not name then usage.error("evict: name an election: %s", evict.usage) end
-  if name == "" or name ~= printable(name) then usage.error("evict: '%s' is no election's name", printable(name)) end
+  local name = ordering.word(evict, words)
   local ask, oracle_options, word, module = store.find("evict", "evict")
   name = store.election(oracle_options, name)
   if not opts.force and not agreed(name) then return 1 end
@@ -92,7 +74,7 @@ function evict.run(opts, words)
   local code_so_far, unread = output.finish(0) -- before the wait for the next one: that may be long
   if unread then return code_so_far end
   local list = store.caller(word, module, "list")
-  if list then say_who_leads(list, oracle_options, name, epochs.counted(evicted.epoch), opts.wait or WAIT) end
+  if list then say_who_leads(list, oracle_options, name, epochs.counted(evicted.epoch), opts.wait or ordering.WAIT) end
   return 0
 end
 

@@ -33,21 +33,16 @@ local function mark(found, name)
   return one
 end
 
--- For how long a success keeps a job from being begun again, counted from its end. The job that asks says for how long, so that a
--- period that was changed is obeyed at once.
-local function left_of(job, done, time)
-  local ends = done.at + (done.took or 0)
-  local left = ends + job.done_for - time
-  return left > 0 and left <= 2 * job.done_for and left or nil
+-- For how long a mark counts yet that counts for so many seconds from its run's end, or its begin where the end is not known.
+-- A clock that was wrong by years must not keep everybody from running for as long: a mark counts for no more than that length
+-- before it was written.
+local function left_of(one, length, time)
+  local left = one.at + (one.took or 0) + length - time
+  return left > 0 and left <= 2 * length and left or nil
 end
 
--- A clock that was wrong by years must not keep everybody from running for as long: a mark counts for no more than its own length
--- before it was written.
-local function stands(one, time)
-  local ends = one["until"]
-  if not ends then return false end
-  local begins = one.at + (one.took or 0)
-  return time < ends and time >= begins - (ends - begins)
+local function stands(begun, time)
+  return begun["until"] ~= nil and left_of(begun, begun["until"] - begun.at, time) ~= nil
 end
 
 local function instant(at, time)
@@ -143,7 +138,8 @@ local ORDER = { "done", "failed", "begun" }
 function runs.ran(found, job, time)
   for _, name in ipairs(found and job and ORDER or {}) do
     local one = mark(found, name)
-    local left = one and name == "done" and job.done_for ~= nil and left_of(job, one, time)
+    -- The job that asks says for how long, so that a period that was changed is obeyed at once.
+    local left = one and name == "done" and job.done_for ~= nil and left_of(one, job.done_for, time)
     if one and (left or is_over(job, name, one, time)) then
       return one, left and math.min(LATER, left) or LATER, SAYS[name](one, time)
     end

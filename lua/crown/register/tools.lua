@@ -15,13 +15,19 @@ local tools = {}
 
 local WRITE_TRIES = 5
 
+-- @return why an answer's record cannot be read; or nil: it can
+local function unreadable(answer, name)
+  local found, why = record.read(answer, name)
+  if found == nil then return record.unreadable(answer, name, why) end
+end
+
 -- @return the record or false, and the answer; or nil, message, code
 local function read(store, name)
   local answers, problem, code = store:look { name }
   if not answers then return nil, problem, code end
   local answer = answers[name]
-  local found, why = record.read(answer, name)
-  if found == nil then return nil, record.unreadable(answer, name, why) end
+  local found = record.read(answer, name)
+  if found == nil then return nil, unreadable(answer, name) end
   return found, answer
 end
 
@@ -134,17 +140,18 @@ end
 -- @number[opt] patience seconds that a candidate waits for an answer
 -- @treturn table as of an oracle's `health`; or nil, message, code
 function tools.health(store, name, patience)
-  local records, problem, code = tools.records(store, { name })
-  if not records then return nil, problem, code end
-  local problems = {}
-  for _, one in ipairs { name, store.marks and record.store_name() or nil } do
-    local began = core.now()
-    local found, why, kind = read(store, one)
-    if found == nil and kind then return nil, why, kind end
-    if found == nil then problems[#problems + 1] = why end
-    if one == name then problems[#problems + 1] = too_slow(core.now() - began, patience) end
-  end
-  return { facts = { { "Record", leader_words(records[name]) } }, problems = problems }
+  local began, marks = core.now(), store.marks and record.store_name() or nil
+  local answers, problem, code = store:look { name, marks }
+  if not answers then return nil, problem, code end
+  local slow, problems = too_slow(core.now() - began, patience), {}
+  for _, one in ipairs { name, marks } do problems[#problems + 1] = unreadable(answers[one], one) end
+  problems[#problems + 1] = slow
+  local found, trouble = election_of(answers[name], name)
+  if found == nil then found = { trouble = trouble } end
+  local known
+  known, problem, code = add_ages(store, { found or nil })
+  if not known then return nil, problem, code end
+  return { facts = { { "Record", leader_words(found) } }, problems = problems }
 end
 
 -- Writes over an election's record, in place of the one that is seen. `change(found, answer)` → the record; or false: nothing is
