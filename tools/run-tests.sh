@@ -27,7 +27,7 @@ specs() {
 tortured() {
     local drawn
     drawn=$(git rev-parse HEAD 2>/dev/null)
-    for store in registry file postgres advisory redis etcd nats http mysql s3; do
+    for store in registry file postgres advisory redis etcd nats http mysql s3 consul; do
         echo "$(md5sum <<<"$drawn$store" | cut -c1-8) torture:$store:25:1"
     done | sort | head -n "${TORTURED:-9}" | cut -d' ' -f2
 }

@@ -28,12 +28,6 @@ function Memory:look(names)
   return answers
 end
 
--- Of a session nobody hears but that it is over.
-local function is_told(write)
-  if not record.is_reserved(write.name) then return true end
-  return not write.text or record.parse(write.text, write.name).over ~= nil
-end
-
 function Memory:swap(writes)
   local results = {}
   for i, write in ipairs(writes) do
@@ -41,7 +35,8 @@ function Memory:swap(writes)
     results[i] = stands and (write.text or "")
     if stands then
       self.texts[write.name], self.writes = write.text or nil, self.writes + 1
-      if is_told(write) then self.told(write.name, write.frees and { text = write.text, version = write.text } or nil, true) end
+      local news = write.frees and { text = write.text, version = write.text } or nil
+      if record.is_news(write) then self.told(write.name, news, true) end
     end
   end
   return results

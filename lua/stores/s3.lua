@@ -4,9 +4,9 @@
 local calendar = require "crown.text.calendar"
 local Client = require "crown.s3.client"
 local conditions = require "crown.s3.conditions"
-local each = require "crown.link.each"
 local place = require "crown.s3.place"
 local record = require "crown.register.record"
+local singly = require "crown.link.singly"
 local store_options = require "crown.oracle.options"
 local tools = require "crown.s3.tools"
 local usage = require "crown.check.usage"
@@ -49,11 +49,7 @@ end
 -- @treturn table for each name `{ text =, version =, memory =, age = in seconds, time = in ms, by the server's clock }`, text and
 -- version false where there is none; or nil, message, code
 function Store:look(names)
-  local found, failed = each(names, function(name) return look_at(self, name) end)
-  if failed then return nil, failed[1], failed[2] end
-  local answers = {}
-  for i, name in ipairs(names) do answers[name] = found[i] end
-  return answers
+  return singly.look(names, function(name) return look_at(self, name) end)
 end
 
 -- --- writes
@@ -90,9 +86,7 @@ function Store:swap(writes)
     if not form then return nil, problem, code end
     self.form = form
   end
-  local versions, failed = each(writes, function(write) return put(self, write, form) end)
-  if failed and next(versions) == nil then return nil, failed[1], failed[2] end
-  return versions
+  return singly.swap(writes, function(write) return put(self, write, form) end)
 end
 
 -- --- the rest

@@ -182,7 +182,9 @@ describe("docs/environment.md", function()
     local known = { NO_PROXY = true, no_proxy = true } -- libcurl's
     local lua, c = lua_sources(), sources "runtime -name '*.c'"
     for name in lua:gmatch 'os%.getenv%s*%(?"([%w_]+)"' do known[name] = true end
-    for name in (read_file "lua/crown/s3/login.lua" .. read_file "lua/crown/s3/profile.lua"):gmatch(AS_TEXT) do known[name] = true end
+    for _, file in ipairs { "s3/login", "s3/profile", "consul/token" } do
+      for name in read_file(("lua/crown/%s.lua"):format(file)):gmatch(AS_TEXT) do known[name] = true end
+    end
     for name in lua:gmatch "env%.(CROWN_[A-Z_]+) =" do known[name] = true end
     for name in lua:gmatch "env = { (CROWN_[A-Z_]+) =" do known[name] = true end
     for name in c:gmatch 'getenv%("([%w_]+)"%)' do known[name] = true end
@@ -228,7 +230,8 @@ describe("docs/app.md", function()
 end)
 
 describe("the page of a store", function()
-  local PAGES = { etcd = "oracle-etcd.md", file = "oracle-file.md", http_lease = "oracle-http.md", kubernetes = "oracle-kubernetes.md",
+  local PAGES = { consul = "oracle-consul.md", etcd = "oracle-etcd.md", file = "oracle-file.md", http_lease = "oracle-http.md",
+    kubernetes = "oracle-kubernetes.md",
     mysql = "oracle-mysql.md", nats_kv = "oracle-nats.md", oban_peer = "oracle-oban.md",
     postgres_advisory = "oracle-postgres-advisory.md", postgres_lease = "oracle-postgres.md", redis = "oracle-redis.md",
     registry = "registry.md", s3 = "oracle-s3.md", zookeeper = "oracle-zookeeper.md" }

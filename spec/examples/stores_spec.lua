@@ -1,5 +1,6 @@
 -- The examples on Redis, etcd, MySQL, S3, Kubernetes, ZooKeeper, NATS, HTTP and records over HTTP, run as a user runs them.
 local Candidate = require "support.candidate"
+local ConsulServer = require "support.consul_server"
 local crown = require "crown"
 local Etcd = require "support.etcd"
 local eventually = require("crown.testing").eventually
@@ -46,6 +47,13 @@ function Kubernetes.start()
   return { url = server:url "trust_empty=true", destroy = function() server:destroy() end }
 end
 
+local Consul = {}
+
+function Consul.start()
+  local server = ConsulServer.start()
+  return { url = server:url "trust_empty=true&amnesia_wait=0", destroy = function() server:destroy() end }
+end
+
 local S3 = {}
 
 function S3.start()
@@ -57,6 +65,7 @@ for example, case in pairs {
   ["redis.lua"] = { Redis, "REDIS_URL", NEW },
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
   ["mysql.lua"] = { Mysql, "MYSQL_URL", NEW },
+  ["consul.lua"] = { Consul, "CONSUL_URL" },
   ["s3.lua"] = { S3, "S3_URL" },
   ["kubernetes.lua"] = { Kubernetes, "K8S_URL" },
   ["zookeeper.lua"] = { ZooKeeper, "ZOOKEEPER_URL", "/app" .. NEW },

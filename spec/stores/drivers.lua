@@ -1,5 +1,6 @@
 --- The stores that every table of spec/stores/cases is played on: how each is started, what leads to it, and what can happen to it.
 -- `hurt` has a function for each word of stores.words; `lacks` says why it has none. The torture hurts the same stores.
+local consul_place = require "crown.consul.place"
 local oracle = require "crown.election.contract"
 local record = require "crown.register.record"
 local stores = require "torture.stores"
@@ -151,16 +152,28 @@ local function hurt_of_s3(store)
     delete = function(name) server:object("DELETE", name .. ".json") end }
 end
 
--- Each election's object is there before, as a leader leaves it that has ended: one that is missing is doubted, which has cases of its
--- own.
-local function in_an_object(store, ports, name, ttl)
-  store.made = store.made or {}
-  if not store.made[name] then
-    store.made[name] = true
-    store.server:object("PUT", name .. ".json", record.text({ v = 1, serial = 1, memory = "", epoch = 1 }, "spec"))
-  end
-  return with_ttl(store, ports, name, ttl)
+local function hurt_of_consul(store)
+  local faults, server = store.faults, store.server
+  return { restart = whole(faults.restart), freeze = begin(faults.freeze), deny = begin(faults.users), evict = true,
+    older = begin(faults.older_data), forget = begin(faults.empty),
+    delete = function(name) server:key("DELETE", consul_place.key(name)) end }
 end
+
+-- Each election's object, or key, is there before, as a leader leaves it that has ended: one that is missing is doubted, which has
+-- cases of its own.
+local function once_made(make)
+  return function(store, ports, name, ttl)
+    store.made = store.made or {}
+    if not store.made[name] then
+      store.made[name] = true
+      make(store.server, name, record.text({ v = 1, serial = 1, memory = "", epoch = 1 }, "spec"))
+    end
+    return with_ttl(store, ports, name, ttl)
+  end
+end
+
+local in_an_object = once_made(function(server, name, text) server:object("PUT", name .. ".json", text) end)
+local in_a_key = once_made(function(server, name, text) server:key("PUT", consul_place.key(name), text) end)
 
 -- Each: `store`, the name in torture.stores, or a function that starts one; `address`, what makes its URL; `hurt(store)`; `lacks`;
 -- `epochs_anew`: after which of these epochs may begin anew, as its page says.
@@ -191,6 +204,9 @@ local LIST = {
     lacks = { sessions = "a connection is no session", clock = "no time of the server counts",
       older = "its newcomers cannot tell: spec/oracles/kubernetes_spec.lua has what a follower does" } },
   { name = "s3", store = "s3", address = in_an_object, hurt = hurt_of_s3, epochs_anew = { forget = true, older = true },
+    lacks = { sessions = "a connection is no session", clock = "no time of the server counts" } },
+  { name = "consul", store = "consul", address = in_a_key, hurt = hurt_of_consul,
+    epochs_anew = { forget = true, older = true },
     lacks = { sessions = "a connection is no session", clock = "no time of the server counts" } },
   { name = "zookeeper", store = "zookeeper", hurt = hurt_of_zookeeper, epochs_anew = { forget = true, older = true },
     lacks = { sessions = "no client may end another's session", clock = "no clock of the server's counts",

@@ -1,16 +1,12 @@
 --- A stand-in for S3 of the spec's own (s3/stand_in.lua), on a free loopback port.
-local crown = require "crown"
 local ffi = require "ffi"
-local json = require "crown.text.json"
-local OwnProgram = require "support.own_program"
-local port = require "support.port"
 local signature = require "crown.s3.signature"
-local tempdir = require "support.tempdir"
+local StandIn = require "support.stand_in"
 local write_file = require "support.write_file"
 
 ffi.cdef "int setenv(const char *name, const char *value, int overwrite); int unsetenv(const char *name);"
 
-local Server = setmetatable({}, OwnProgram)
+local Server = setmetatable({}, StandIn)
 Server.__index = Server
 
 local REGION = "eu-central-1"
@@ -27,12 +23,10 @@ end
 -- @string[opt] authority the directory of support.authority: then it speaks TLS
 -- @treturn Server `port`, `base` (its URL), `profiles`, `data`: its file
 function Server.start(authority)
-  local self = setmetatable({ dir = tempdir(), port = port.free(), authority = authority }, Server)
-  self.base = ("%s://127.0.0.1:%d"):format(authority and "https" or "http", self.port)
-  self.data, self.profiles = self.dir .. "/objects.json", self.dir .. "/credentials"
+  local self = StandIn.make("spec/support/s3/stand_in.lua", Server, authority)
+  self.profiles = self.dir .. "/credentials"
   write_file(self.profiles, FILE)
   Server.set("AWS_SHARED_CREDENTIALS_FILE", self.profiles)
-  self.words = { "spec/support/s3/stand_in.lua", self.port, self.data, authority }
   self:up()
   return self
 end
@@ -56,19 +50,6 @@ function Server:options(more)
   return options
 end
 
-local function ask(self, method, path, body, headers)
-  return assert(crown.http.request { method = method, url = self.base .. path, timeout = 20, body = body, headers = headers,
-    ca = self.authority and self.authority .. "/ca.crt" })
-end
-
---- Has something happen to the requests that follow; see stand_in.lua.
--- @tparam table what
-function Server:trick(what) assert(ask(self, "POST", "/trick", json.encode(what)).status == 200) end
-
---- How many requests of each method there were.
--- @treturn table
-function Server:counts() return json.object(ask(self, "GET", "/counts").body) end
-
 --- Does something with an object, as another client.
 -- @string method
 -- @string key without the prefix
@@ -79,13 +60,13 @@ function Server:object(method, key, body, headers)
   local path = "/spec/elections/" .. key
   local all = { Host = self.base:match "//(.*)$", ["Content-Type"] = body and "text/plain" or nil }
   for name, value in pairs(headers or {}) do all[name] = value end
-  return ask(self, method, path, body, signature.headers({ method = method, path = path, headers = all, body = body },
+  return self:ask(method, path, body, signature.headers({ method = method, path = path, headers = all, body = body },
     { id = "AKIAALL", secret = "all/+secret" }, REGION, os.time()))
 end
 
 function Server:destroy()
   Server.set "AWS_SHARED_CREDENTIALS_FILE"
-  OwnProgram.destroy(self)
+  StandIn.destroy(self)
 end
 
 return Server

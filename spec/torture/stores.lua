@@ -5,6 +5,7 @@
 -- may keep it from taking writes for long: `serves()`, whether it does. `announced`: its servers tell their addresses
 -- themselves, so nothing of a URL leads to the ways; `clocks` of its servers; `heeds`: nobody wins under an epoch below one that
 -- it has heard of, whatever the store has lost.
+local consul = require "torture.stores.consul"
 local etcd = require "torture.stores.etcd"
 local kubernetes = require "torture.stores.kubernetes"
 local mysql = require "torture.stores.mysql"
@@ -20,11 +21,12 @@ local stores = {}
 local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgres.advisory, pgbouncer = postgres.bouncer,
   redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, majority = redis.majority,
   etcd = etcd.single, etcd3 = etcd.three, mysql = mysql.single, nats = nats.single, nats3 = nats.three,
-  kubernetes = kubernetes.single, s3 = s3.single, zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
+  kubernetes = kubernetes.single, s3 = s3.single,
+  consul = consul.single, zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
 
 --- The names, in order.
 stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "majority", "etcd", "etcd3", "mysql",
-  "nats", "nats3", "kubernetes", "s3", "zookeeper", "zookeeper3", "http" }
+  "nats", "nats3", "kubernetes", "s3", "consul", "zookeeper", "zookeeper3", "http" }
 
 --- Starts a store.
 -- @string name

@@ -15,7 +15,7 @@ fi
 touches() { grep -qE "$1" <<<"$changed"; }
 if touches '^(debian/|rockspec/|mk/|Makefile|Containerfile|tools/(package/|container/|systemd/|install))'; then
     echo deb:bookworm deb:trixie image upgrade arm64 musl clang rocks specs
-elif touches '^lua/(stores|oracles|crown/(election|oracle|register|registry|postgres|redis|etcd|nats|mysql|s3|kubernetes|zookeeper))/'; then
+elif touches '^lua/(stores|oracles|crown/(election|oracle|register|registry|postgres|redis|etcd|nats|mysql|s3|consul|kubernetes|zookeeper))/'; then
     echo install:bookworm upgrade
 else
     echo install:bookworm

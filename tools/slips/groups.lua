@@ -9,8 +9,8 @@ local groups = {
   { name = "drivers", least = 0.95, held = 0.6, part = "register", of = { "lua/stores/", "lua/crown/mysql/statements",
     "lua/crown/postgres/register", "lua/crown/redis/question" } },
   { name = "stores", least = 0.95, held = 0.6, part = "stores", of = { "lua/oracles/", "lua/crown/oracle/", "lua/crown/postgres/",
-    "lua/crown/redis/", "lua/crown/etcd/", "lua/crown/nats/", "lua/crown/mysql/", "lua/crown/s3/", "lua/crown/kubernetes/",
-    "lua/crown/zookeeper/" } },
+    "lua/crown/redis/", "lua/crown/etcd/", "lua/crown/nats/", "lua/crown/mysql/", "lua/crown/s3/", "lua/crown/consul/",
+    "lua/crown/kubernetes/", "lua/crown/zookeeper/" } },
   { name = "rest", least = 0.9, held = 0.6, of = { "" }, part = "rest" },
 }
 

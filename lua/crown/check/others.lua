@@ -7,7 +7,7 @@ local SHELL = "here it is -- sh -c 'COMMAND'"
 local TREE = "the command holds the lock here, so that it is free when its whole tree is dead"
 local EVENT = "none is needed: a follower knows when the lease ends, and hears of a release from the store"
 local RESTART = "the child's restart policy: child = { …, restart = { policy = … } }"
-local NO_STORE = "that is no store here: take etcd, Postgres, MySQL, Redis, S3, Kubernetes, ZooKeeper or NATS"
+local NO_STORE = "that is no store here: take etcd, Postgres, MySQL, Redis, S3, Consul, Kubernetes, ZooKeeper or NATS"
 
 -- By the word in small letters, without what is neither letter nor digit: which of ours it may be, and what to say where
 -- none of these is known.
@@ -102,7 +102,6 @@ local WORDS = {
   oban = { "oban+postgres", "oban_peer" },
   registry = { "registry+postgres" },
   dgen = { "registry+postgres", "registry" },
-  consul = { say = NO_STORE },
   kubernetes = { "k8s" },
   zk = { "zookeeper" },
   curator = { "zookeeper" },

@@ -111,7 +111,7 @@ local TLS = { "ca", "cert", "key", "server_name", "insecure" }
 -- Schemes that never speak TLS, and those that do instead.
 local PLAIN = { redis = "rediss", ["redis+cluster"] = "rediss+cluster", ["redis+majority"] = "rediss+majority",
   ["redis+unix"] = "rediss", ["redis+sentinel"] = "rediss", etcd = "etcds", http = "https", mysql = "mysqls",
-  zookeeper = "zookeepers" }
+  zookeeper = "zookeepers", consul = "consuls" }
 
 --- The first option of TLS that is given: a certificate that nobody looks at would make a connection seem safe.
 -- @tparam table given options by their names

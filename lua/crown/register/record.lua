@@ -121,6 +121,15 @@ function record.parse(text, name)
   return found
 end
 
+--- Whether others should hear of a write: of a session's record only that it has gone, or that the session is over.
+-- @tparam table write as crown.register.session has it
+-- @treturn boolean
+function record.is_news(write)
+  if not record.is_reserved(write.name) or not write.text then return true end
+  local found = record.parse(write.text, write.name)
+  return not found or found.over ~= nil
+end
+
 --- Reads the record of a store's answer. Where a peer that writes no records has written over it, none of ours holds it any more.
 -- @tparam table answer `text`, or false where there is none; `peer`, see crown.register.rule; `trouble`: why the store cannot
 -- tell what stands there

@@ -119,4 +119,13 @@ function json.object(text)
   return fine and found or nil
 end
 
+--- Decodes a list.
+-- @string text
+-- @treturn table or nil: it is none
+function json.list(text)
+  if not text:find "^%s*%[" then return nil end
+  local fine, found = pcall(core.json.decode, text)
+  return fine and found or nil
+end
+
 return json

@@ -5,14 +5,14 @@
 -- happens to the requests that follow: `{ status =, code =, count =, method =, slow = seconds, late = seconds (done at once, answered
 -- so much later), unsaid = true (done, and the connection is closed), login = { id, … }, ignores = true, versioning = }`.
 -- GET /counts tells how many requests of each kind came. It is also the service of an instance and of a container.
-local crown = require "crown"
 local json = require "crown.text.json"
 local Objects = require "support.s3.objects"
 local signed = require "support.s3.signed"
+local web = require "support.web"
 
 local REGION = "eu-central-1"
 local store = Objects.open(arg[2])
-local trick, counts, versioning = {}, {}, nil
+local trick, versioning = {}, nil
 
 -- What each may do.
 local ALL = { GetObject = true, PutObject = true, ListBucket = true, DeleteObject = true, GetBucketVersioning = true }
@@ -26,38 +26,7 @@ local logins = {
 }
 local issued = "AKIATOKEN" -- what the services hand out
 
-local REASONS = { [200] = "OK", [400] = "Bad Request", [403] = "Forbidden", [404] = "Not Found", [409] = "Conflict",
-  [412] = "Precondition Failed", [500] = "Internal Server Error", [501] = "Not Implemented", [503] = "Slow Down" }
-
-local function read_request(connection)
-  local line = connection:read("*l", 3600)
-  local method, target = (line or ""):match "^(%u+) (%S+) HTTP/1%.[01]\r$"
-  if not method then return nil end
-  local request = { method = method, headers = {}, body = "" }
-  request.path, request.query = target:match "^([^?]*)%??(.*)$"
-  for header in function() return connection:read "*l" end do
-    if header == "\r" then break end
-    local name, value = header:match "^([^:]+):%s*(.-)%s*\r$"
-    if name then request.headers[name:lower()] = value end
-  end
-  local length = tonumber(request.headers["content-length"] or 0)
-  if length > 0 then request.body = connection:read(length) or "" end
-  request.options = {}
-  for pair in request.query:gmatch "[^&]+" do
-    local key, value = pair:match "^([^=]*)=?(.*)$"
-    request.options[key] = value:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
-  end
-  return request
-end
-
-local function date(seconds) return os.date("!%a, %d %b %Y %H:%M:%S GMT", seconds) end
-
-local function respond(connection, status, body, headers)
-  local lines = { ("HTTP/1.1 %d %s"):format(status, REASONS[status] or "?"), "Server: stand-in", "Date: " .. date(os.time()),
-    ("Content-Length: %d"):format(#body) }
-  for name, value in pairs(headers or {}) do lines[#lines + 1] = ("%s: %s"):format(name, value) end
-  return connection:write(table.concat(lines, "\r\n") .. "\r\n\r\n" .. body)
-end
+local respond, date = web.respond, web.date
 
 local function escaped(text) return (text:gsub("&", "&amp;"):gsub("<", "&lt;"):gsub('"', "&quot;")) end
 
@@ -122,28 +91,19 @@ local function answer(connection, request)
       .. "resource: \"arn:aws:s3:::spec/%s\" because no identity-based policy allows the action"):format(
       is_hidden and "ListBucket" or action, key))
   end
-  if trick.count and trick.count > 0 and (not trick.method or trick.method == request.method) then
-    trick.count = trick.count - 1
-    if trick.slow then crown.sleep(trick.slow) end
-    if trick.status then return refuse(connection, trick.status, trick.code, trick.message or "Please try again.") end
-    local after = { carry_out(connection, request, key) }
-    if trick.unsaid then return false end
-    if trick.late then crown.sleep(trick.late) end
-    return after[1](unpack(after, 2, table.maxn(after)))
-  end
-  local act = { carry_out(connection, request, key) }
-  return act[1](unpack(act, 2, table.maxn(act)))
+  return web.carry_out(trick, request, function()
+    return refuse(connection, trick.status, trick.code, trick.message or "Please try again.")
+  end, function() return carry_out(connection, request, key) end)
 end
 
-local function play_trick(connection, request)
-  trick = json.object(request.body) or {}
+local function play_trick(found)
+  trick = found
   store.ignores = trick.ignores
   versioning = trick.versioning or versioning
   issued = trick.issued or issued
   for id, one in pairs(trick.logins or {}) do
     for name, value in pairs(one) do logins[id][name] = value end
   end
-  return respond(connection, 200, "{}")
 end
 
 -- --- the services that hand out logins
@@ -164,22 +124,7 @@ local function serve(connection, request)
   return respond(connection, 200, keys_of(issued))
 end
 
-local tls = arg[3] and { tls = { cert = arg[3] .. "/s.crt", key = arg[3] .. "/s.key" } } or nil
-local listener = assert(crown.tcp.listen("127.0.0.1", tonumber(arg[1]) or 0, function(connection)
-  for request in read_request, connection do
-    local written
-    if request.path == "/trick" then
-      written = play_trick(connection, request)
-    elseif request.path == "/counts" then
-      written = respond(connection, 200, json.encode(counts))
-    elseif request.path:find "^/latest/" or request.path == "/container" then
-      written = serve(connection, request)
-    else
-      counts[request.method] = (counts[request.method] or 0) + 1
-      written = answer(connection, request)
-    end
-    if not written then break end
-  end
-  connection:close()
-end, tls))
-print("stand-in on port " .. listener:port())
+web.serve(tonumber(arg[1]) or 0, arg[3], play_trick, function(connection, request)
+  local is_service = request.path:find "^/latest/" or request.path == "/container"
+  return (is_service and serve or answer)(connection, request)
+end)
