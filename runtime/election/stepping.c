@@ -9,14 +9,14 @@ static int64_t stand_back(const struct election *election, enum election_reason 
     case ELECTION_REASON_HANDLER_FAILED:
         return election->config->restart_within_ns; /* let another node try */
     case ELECTION_REASON_DENIED:
+    case ELECTION_REASON_PAUSED: /* the order itself says who may claim, and when */
+    case ELECTION_REASON_HANDOVER:
         return 0;
     case ELECTION_REASON_EVICTED:
     case ELECTION_REASON_ABDICATED:
     case ELECTION_REASON_CHILD_KILLED:
     case ELECTION_REASON_UNHEALTHY:
     case ELECTION_REASON_WINDOW:
-    case ELECTION_REASON_PAUSED:
-    case ELECTION_REASON_HANDOVER:
         return later(election->config->stand_back_ns, election->config->retry_ns);
     default:
         return election->config->retry_ns;

@@ -103,6 +103,21 @@ static void who_stepped_down_lets_the_others_come_first(void **state)
     assert_int_equal(story.now - let_go, 5 * NS_PER_S);
 }
 
+static void what_an_order_bars_claims_as_soon_as_that_is_over(void **state)
+{
+    (void)state;
+    static const enum election_bar ordered[] = {ELECTION_BAR_PAUSED, ELECTION_BAR_HANDOVER};
+    for (size_t i = 0; i < sizeof(ordered) / sizeof(*ordered); i++) {
+        story.with.stand_back_ns = 5 * NS_PER_S;
+        story_lead();
+        bar(ordered[i]);
+        story_let_go();
+        assert_null(story_find(ELECTION_ACTION_CALL_CLAIM));
+        allow(ordered[i]);
+        assert_non_null(story_find(ELECTION_ACTION_CALL_CLAIM));
+    }
+}
+
 static void the_followers_child_does_not_wait_for_a_claim(void **state)
 {
     (void)state;
@@ -134,6 +149,7 @@ int main(void)
         STORY_TEST(who_may_be_next_in_a_queue_leaves_it),
         STORY_TEST(a_leader_that_is_barred_steps_down_in_order),
         STORY_TEST(who_stepped_down_lets_the_others_come_first),
+        STORY_TEST(what_an_order_bars_claims_as_soon_as_that_is_over),
         STORY_TEST(the_followers_child_does_not_wait_for_a_claim),
         STORY_TEST(who_is_stopped_ends_barred_or_not),
     };
