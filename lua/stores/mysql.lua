@@ -189,15 +189,16 @@ function Store:names()
 end
 
 -- A question of a tool's own, on a connection of its own: it also looks where nobody can be a candidate.
-local function visit(self, fn)
+local function visit(self, fn, patience, ...)
+  local timeout = patience or self.place.timeout
   local problem, code
   for _, place in ipairs(self.parsed.hosts) do
     local connection
     connection, problem, code = Client.open(self.parsed, place, self.place.timeout)
     if connection then
       local found
-      found, problem, code = server.fit(connection, self.place.timeout, self.place.timeout)
-      if found then found, problem, code = fn(connection, self.place.timeout, self.table) end
+      found, problem, code = server.fit(connection, self.place.timeout, timeout)
+      if found then found, problem, code = fn(connection, timeout, self.table, ...) end
       connection:close()
       return found, problem, code
     end
@@ -210,8 +211,10 @@ end
 function Store:health() return visit(self, server.health) end
 
 --- What a candidate lacks.
+-- @number[opt] patience seconds that a candidate waits for an answer
+-- @string[opt] name of its election
 -- @treturn table an array of texts; or nil, message, code
-function Store:rights() return visit(self, server.lacks) end
+function Store:rights(patience, name) return visit(self, server.lacks, patience, name) end
 
 --- Tells that elections' records may have changed.
 -- @tparam function fn called without arguments

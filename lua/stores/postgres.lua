@@ -2,6 +2,7 @@
 -- @internal crown.stores.postgres
 
 local core = require "crown.core"
+local explain = require "crown.link.explain"
 local holders = require "crown.postgres.holder"
 local json = require "crown.text.json"
 local notices = require "crown.postgres.notices"
@@ -46,7 +47,9 @@ end
 local function look_at_table(self, bare, generation)
   local rows, problem, code = bare:query(self.sql.state, self.place.timeout, generation)
   if not rows then return nil, problem, code end
-  return rows[1], schema.misplaced(self.sql.table, rows[1], self.schema)
+  local wrong = schema.misplaced(self.sql.table, rows[1], self.schema)
+  local place = wrong and self.client:condition().server:gsub("/[^/]*$", "") -- which may name the database
+  return rows[1], wrong and explain.named(wrong, "postgres", place)
 end
 
 local function make(self, bare, generation, is_there)
@@ -257,9 +260,10 @@ function Store:names()
 end
 
 -- A question of a tool's own, on a connection of its own: it also looks where nobody can be a candidate.
-local function visit(self, more, fn)
+local function visit(self, more, fn, patience)
   local client, problem, code = postgres.connect(self.url .. more, { timeout = self.timeout, bounded = true })
   if not client then return nil, problem, code end
+  client:set_timeout(patience or self.timeout)
   local found
   found, problem, code = fn(client)
   client:close()
@@ -273,12 +277,14 @@ function Store:health()
 end
 
 --- What a candidate lacks.
+-- @number[opt] patience seconds that a candidate waits for an answer
+-- @string[opt] name of its election
 -- @treturn table an array of texts; or nil, message, code
-function Store:rights()
-  local function lacks_on(client) return server.lacks(client, self.sql, self.schema) end
-  local lacks, problem, code = visit(self, "", lacks_on)
+function Store:rights(patience, name)
+  local function lacks_on(client) return server.lacks(client, self.sql, self.schema, name) end
+  local lacks, problem, code = visit(self, "", lacks_on, patience)
   if lacks or not tostring(problem):find("session is read-only", 1, true) then return lacks, problem, code end
-  return visit(self, (self.url:find("?", 1, true) and "&" or "?") .. "target_session_attrs=any", lacks_on)
+  return visit(self, (self.url:find("?", 1, true) and "&" or "?") .. "target_session_attrs=any", lacks_on, patience)
 end
 
 --- Closes the connections.

@@ -7,7 +7,6 @@ local Client = require "crown.redis.client"
 local Cluster = require "crown.redis.cluster"
 local core = require "crown.core"
 local nonce = require "crown.text.nonce"
-local redis = require "crown.redis"
 local redis_url = require "crown.redis.url"
 local options = require "crown.redis.options"
 local question = require "crown.redis.question"
@@ -304,13 +303,26 @@ local function unconfirmed(self)
   return not primary and problem or nil
 end
 
+-- A client that waits for each answer as a candidate does, once it is connected.
+local function visit(self, patience)
+  local client, problem = Client.new(self.place.url, { timeout = self.place.timeout })
+  if not client then return nil, problem, "usage" end
+  local ready, why, code = client:ready()
+  client.timeout = patience or client.timeout
+  if ready then return client end
+  client:close()
+  return nil, why, code
+end
+
 --- What a candidate lacks: rights, which are tried, and a server that takes writes.
+-- @number[opt] patience seconds that a candidate waits for an answer
 -- @treturn table an array of texts; or nil, message, code
-function Store:rights()
-  local client, problem, code = redis.connect(self.place.url, { timeout = self.place.timeout })
+function Store:rights(patience)
+  local client, problem, code = visit(self, patience)
   if not client then return nil, problem, code end
   local lacks
   local function look_at(one)
+    one.timeout = client.timeout
     lacks, problem, code = server.lacks(one, { commands = commands(self), min_replicas = self.min_replicas,
       more = unconfirmed(self), key = key_of(self, "@check") .. ":write", user = self.parsed.user, prefix = self.prefix })
     return lacks ~= nil, problem, code
@@ -319,6 +331,8 @@ function Store:rights()
   info, problem, code = client:call "INFO"
   if type(info) == "string" and info:find "redis_mode:cluster" then
     fine, problem, code = cluster_of(self):run(key_of(self, "@check"), look_at)
+  elseif info and self.parsed.cluster then
+    problem, code = question.NO_CLUSTER, "usage"
   elseif info or code == server.NO_RIGHT then -- which is heard among the rest
     self.id = info and server.id(info)
     fine = look_at(client)
@@ -326,7 +340,7 @@ function Store:rights()
   local hear = { "SUBSCRIBE", self.channel } -- after which the client only listens
   if fine then server.add_refusal(lacks, client, hear, self.parsed.user, self.prefix) end
   client:close()
-  if not fine then return nil, problem, code end
+  if not fine then return nil, client:answered(problem, code), code end
   return lacks
 end
 

@@ -105,7 +105,7 @@ end
 
 --- What a candidate lacks.
 -- @treturn table an array of texts; or nil, message, code
-function Store:rights() return tools.rights(self.client, self.place.timeout) end
+function Store:rights(patience) return tools.rights(self.client, patience or self.place.timeout) end
 
 --- Ends it.
 function Store:close() self.client = nil end

@@ -130,6 +130,9 @@ static const struct kind *kind_of(const char *problem, bool answered)
     static const char *const no_offer[] = {"does not offer TLS", NULL};
     static const char *const locked[] = {"ccount is locked", NULL};
     static const char *const row_rule[] = {"row-level security", NULL};
+    static const char *const nowhere[] = {"no schema has been selected", NULL};
+    static const char *const cancelled[] = {"due to statement timeout", NULL};
+    static const char *const busy[] = {"is busy running a script", NULL};
     static const char *const no_ssl[] = {"does not support SSL", NULL};
     static const char *const no_index[] = {"DB index is out of range", NULL};
     static const char *const apart[] = {"replicas have it", NULL};
@@ -219,6 +222,13 @@ static const struct kind *kind_of(const char *problem, bool answered)
         {no_offer, OFFER, NULL, NULL},
         {row_rule, "turn it off (ALTER TABLE … DISABLE ROW LEVEL SECURITY), or allow the role all",
          NULL, NULL},
+        {nowhere,
+         "make the schema (CREATE SCHEMA …), or name one that is there (ALTER ROLE … SET "
+         "search_path)",
+         NULL, NULL},
+        {cancelled, "is the server busy, or does another session hold a lock (pg_stat_activity)?",
+         NULL, NULL},
+        {busy, "end the script (redis-cli SCRIPT KILL), or wait for its end", NULL, NULL},
         {no_ssl, "turn ssl on in the server, or take sslmode out of the URL", NULL, NULL},
         {no_index, "the server has fewer databases: mend the number in the URL", NULL, NULL},
         {apart, "are the replicas connected (INFO replication)? Else lower min_replicas", NULL,

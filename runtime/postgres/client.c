@@ -319,8 +319,8 @@ static void note_unanswered(struct postgres_client *client, const struct postgre
 {
     const struct postgres_target *first = &targets->items[0];
     (void)error_set(&client->unanswered, ERROR_TIMEOUT, "no connection in time");
-    postgres_explain(first->host != NULL ? first->host : first->hostaddr, first->port, false,
-                     &client->unanswered);
+    postgres_explain(first->host != NULL ? first->host : first->hostaddr, first->port,
+                     POSTGRES_SILENT, &client->unanswered);
 }
 
 /* Longer than a server that is well takes to hear that a connection was given up. */

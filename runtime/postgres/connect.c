@@ -65,8 +65,8 @@ static void explain(const struct postgres_connect *c, struct crown_error *error)
         return;
     size_t last = c->target < c->targets.count ? c->target : c->targets.count - 1;
     const struct postgres_target *target = &c->targets.items[last];
-    postgres_explain(target->host != NULL ? target->host : target->hostaddr, target->port, false,
-                     error);
+    postgres_explain(target->host != NULL ? target->host : target->hostaddr, target->port,
+                     POSTGRES_SILENT, error);
 }
 
 static void finish(struct postgres_connect *c, PGconn *conn)

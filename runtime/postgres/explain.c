@@ -21,9 +21,12 @@ static const char *without_front(const char *message)
     return message;
 }
 
-void postgres_explain(const char *host, const char *port, bool spoke, struct crown_error *err)
+void postgres_explain(const char *host, const char *port, enum postgres_heard heard,
+                      struct crown_error *err)
 {
-    const struct advice_link link = {.store = "postgres", .spoke = spoke};
+    const struct advice_link link = {.store = "postgres",
+                                     .spoke = heard != POSTGRES_SILENT,
+                                     .answered = heard == POSTGRES_REFUSED};
     char step[200] = "";
     if (strncmp(err->message, NAME_START, strlen(NAME_START)) == 0)
         return;

@@ -4,17 +4,22 @@
 #ifndef CROWN_POSTGRES_EXPLAIN_H
 #define CROWN_POSTGRES_EXPLAIN_H
 
-#include <stdbool.h>
-
 #include "base/error.h"
+
+/** What the server has said so far. */
+enum postgres_heard {
+    POSTGRES_SILENT,  /* it has not let us in */
+    POSTGRES_SPOKE,   /* it has let us in before */
+    POSTGRES_REFUSED, /* the error is its answer */
+};
 
 /**
  * Puts an error into words: "postgres at db:5432: Connection refused; is the server running …?"
  * One that names the server already is left as it is.
  * @param host NULL: the local server.
  * @param port NULL: 5432.
- * @param spoke whether the server has let us in before.
  */
-void postgres_explain(const char *host, const char *port, bool spoke, struct crown_error *err);
+void postgres_explain(const char *host, const char *port, enum postgres_heard heard,
+                      struct crown_error *err);
 
 #endif

@@ -11,8 +11,6 @@
 /* SQLSTATEs */
 #define LOCK_NOT_AVAILABLE "55P03"
 #define DISK_FULL "53100"
-#define INSUFFICIENT_PRIVILEGE "42501"
-#define READ_ONLY "25006"
 
 static void cancel(struct op *op)
 {
@@ -72,14 +70,9 @@ static char *field(const PGconn *conn, const PGresult *result, int code)
     return postgres_blotted(conn, libpq.PQresultErrorField(result, code));
 }
 
-/* Whether the server's words leave open what to do. Of a statement of the user's only the user
- * knows what it needs. */
-static bool needs_a_step(const char *state, bool is_ours)
+/* Whether a user's statement is told what to do: else only the user knows what it needs. */
+static bool needs_a_step(const char *state)
 {
-    static const char *const of_ours[] = {INSUFFICIENT_PRIVILEGE, READ_ONLY};
-    for (size_t i = 0; is_ours && i < sizeof(of_ours) / sizeof(of_ours[0]); i++)
-        if (strcmp(state, of_ours[i]) == 0)
-            return true;
     return strcmp(state, LOCK_NOT_AVAILABLE) == 0 || strcmp(state, DISK_FULL) == 0;
 }
 
@@ -92,8 +85,8 @@ void postgres_request_refused(struct postgres_request *request, const PGconn *co
     (void)error_set(&request->error, ERROR_STORE, "%s%s%s%s", primary != NULL ? primary : "failed",
                     detail != NULL ? " (" : "", detail != NULL ? detail : "",
                     detail != NULL ? ")" : "");
-    if (state != NULL && needs_a_step(state, is_ours))
-        postgres_explain(libpq.PQhost(conn), libpq.PQport(conn), true, &request->error);
+    if (is_ours || (state != NULL && needs_a_step(state)))
+        postgres_explain(libpq.PQhost(conn), libpq.PQport(conn), POSTGRES_REFUSED, &request->error);
     free(primary);
     free(detail);
     if (state != NULL)

@@ -93,7 +93,7 @@ static void break_off(struct postgres_session *session, const struct crown_error
 
 static void explain(const struct postgres_session *session, struct crown_error *err)
 {
-    postgres_explain(libpq.PQhost(session->conn), libpq.PQport(session->conn), true, err);
+    postgres_explain(libpq.PQhost(session->conn), libpq.PQport(session->conn), POSTGRES_SPOKE, err);
 }
 
 static void break_off_libpq(struct postgres_session *session)

@@ -58,6 +58,15 @@ describe("a MariaDB server that refuses a candidate", function()
     has("see SHOW PROCESSLIST", checked.stdout)
   end)
 
+  it("has check --store find a lock on the election's row alone", function()
+    assert.equal(0, run({ "run", "--once", "--oracle", server.url .. "?trust_empty=true", "x", "true" }).code)
+    server:sql "BEGIN; SELECT 1 FROM crown.crown_register WHERE name = 'x' FOR UPDATE"
+    finally(function() server:sql "ROLLBACK" end)
+    local checked = run { "check", "--store", "--oracle", server.url .. "?ttl=2", "run", "x", "true" }
+    assert.equal(2, checked.code, checked.stdout)
+    has("see SHOW PROCESSLIST", checked.stdout)
+  end)
+
   it("says that the database is missing, and how to make it", function()
     server:sql "CREATE USER every@'%'; GRANT ALL ON *.* TO every@'%'"
     finally(function() server:sql "DROP USER every@'%'" end)

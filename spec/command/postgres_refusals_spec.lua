@@ -1,4 +1,5 @@
 -- What Postgres refuses, to a candidate and to crown-lua check --store: each with the cause and the next step.
+local crown = require "crown"
 local Postgres = require "support.postgres"
 local run = require "support.run"
 
@@ -57,6 +58,51 @@ describe("a Postgres server that refuses a candidate", function()
       sql(("ALTER TABLE %s DISABLE ROW LEVEL SECURITY"):format(named))
     end
     assert.equal(0, server:sql("SELECT count(*)::int AS n FROM crown_lease_v1 WHERE lock_name = '@check'")[1].n)
+  end)
+
+  it("has tools say that row-level security may hide what they do not find", function()
+    local url = server:url_for(user "hidden")
+    sql "ALTER TABLE crown_lease_v1 ENABLE ROW LEVEL SECURITY"
+    finally(function() sql "ALTER TABLE crown_lease_v1 DISABLE ROW LEVEL SECURITY" end)
+    local words = "row-level security is on for crown_lease_v1: it may hide elections from hidden"
+    for _, words_of in ipairs { { "info" }, { "evict", "--force", "x" }, { "pause", "x" }, { "resume", "x" }, { "redo", "x" },
+      { "handover", "x", "--to", "y" } } do
+      words_of[#words_of + 1], words_of[#words_of + 2] = "--oracle", url
+      local result = run(words_of)
+      assert.equal(words_of[1] == "info" and 0 or 1, result.code, result.stderr)
+      has(words, result.stdout .. result.stderr)
+    end
+    local checked = check(url).stdout
+    assert.equal(1, select(2, checked:gsub("DISABLE ROW LEVEL SECURITY", "")), checked)
+  end)
+
+  it("tells a candidate and tools what to do where the schema was dropped, and which server says so", function()
+    local name = user("lost", "ALTER ROLE lost SET search_path = 'nowhere'")
+    local url = server:url_for(name)
+    sql "ALTER TABLE crown_lease_v1 RENAME TO moved"
+    finally(function() sql "ALTER TABLE moved RENAME TO crown_lease_v1" end)
+    for _, result in ipairs { try(url), run { "info", "--oracle", url }, run { "pause", "x", "--oracle", url }, check(url) } do
+      assert.not_equal(0, result.code)
+      has("no schema has been selected to look in; make the schema (CREATE SCHEMA …)", result.stdout .. result.stderr)
+      if result.stderr ~= "" then assert.matches("postgres at 127.0.0.1:%d+: no schema", result.stderr) end
+    end
+  end)
+
+  it("has tools take no longer than they may, whatever the role's own time is", function()
+    local url = server:url_for(user("brief", "ALTER ROLE brief SET statement_timeout = '1ms'"))
+    assert.equal(0, check(url).code)
+    assert.equal(0, run({ "info", "--oracle", url }).code)
+  end)
+
+  it("has check --store find a lock on the election's row alone", function()
+    local url = server:url_for "crown"
+    local client = assert(crown.postgres.connect(server:url_for "postgres"))
+    finally(function() client:close() end)
+    assert(client:query "BEGIN")
+    assert(client:query "SELECT FROM crown_lease_v1 WHERE lock_name = 'x' FOR UPDATE")
+    local checked = check(url .. "?ttl=2")
+    assert.equal(2, checked.code, checked.stdout)
+    has("another session holds a lock on the table or the row: see pg_locks", checked.stdout)
   end)
 
   it("says that there is no table of our own where only a candidate of ours makes it, and who may", function()

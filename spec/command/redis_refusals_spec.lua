@@ -1,4 +1,6 @@
 -- What Redis refuses, to a candidate and to crown-lua check --store: each with the cause and the next step.
+local crown = require "crown"
+local eventually = require("crown.testing").eventually
 local Redis = require "support.redis"
 local run = require "support.run"
 
@@ -15,6 +17,7 @@ describe("a Redis server that refuses a candidate", function()
   for title, case in pairs {
     ["a database that it does not have, as misuse"] = { "redis://%s/99", 2, "DB index is out of range; the server has fewer databases" },
     ["too few replicas"] = { "redis://%s?min_replicas=3&trust_empty=true", 3, "only 0 of 3 replicas have it; are the replicas connected" },
+    ["that it is no node of a cluster, as misuse"] = { "redis+cluster://%s", 2, "no node of a cluster: have the URL begin with redis://" },
     ["that it is no Sentinel"] = { "redis+sentinel://%s/mine", 3, "name the Sentinels' hosts and ports in the URL" },
   } do
     it("says " .. title .. ", and what to do", function()
@@ -33,6 +36,34 @@ describe("a Redis server that refuses a candidate", function()
     assert.equal(3, tried.code)
     has("max number of clients reached; raise the server's maxclients", tried.stderr)
     assert.is_nil(tried.stderr:find("nobody asked for", 1, true), tried.stderr)
+  end)
+
+  it("says that it is busy with a script, by its name, and how to end that", function()
+    local url = ("redis://127.0.0.1:%d?trust_empty=true&timeout=1"):format(server.port)
+    server:call("CONFIG", "SET", "busy-reply-threshold", "50")
+    local client = assert(crown.redis.connect(server.url, { timeout = 60 }))
+    crown.spawn(function() client:call("EVAL", "while true do end", "0") end)
+    finally(function()
+      server:call("SCRIPT", "KILL")
+      client:close()
+    end)
+    eventually(function() return select(3, server:call "PING") == "BUSY" end, 10)
+    local words = ("redis at 127.0.0.1:%d: BUSY Redis is busy running a script"):format(server.port)
+    for _, words_of in ipairs { { "check", "--store", "--oracle", url, "run", "x", "true" }, { "info", "--oracle", url },
+      { "evict", "--force", "x", "--oracle", url }, { "pause", "x", "--oracle", url } } do
+      local result = run(words_of)
+      assert.equal(words_of[1] == "check" and 2 or 3, result.code, result.stdout .. result.stderr)
+      has(words, result.stdout .. result.stderr)
+      has("NOSAVE; end the script", result.stdout .. result.stderr)
+    end
+  end)
+
+  it("has check --store wait for a write no longer than a candidate would", function()
+    server:call("CLIENT", "PAUSE", "3000", "WRITE")
+    finally(function() server:call("CLIENT", "UNPAUSE") end)
+    local checked = run { "check", "--store", "--oracle", ("redis://127.0.0.1:%d?ttl=2"):format(server.port), "run", "x", "true" }
+    assert.equal(2, checked.code, checked.stdout)
+    has("the server refuses a write: no answer in time", checked.stdout)
   end)
 
   it("is not told to have a wrong host or port where nobody listens at a socket", function()

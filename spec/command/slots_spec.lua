@@ -89,6 +89,9 @@ describe("an election with slots", function()
     for _, words in ipairs { { "pause", name }, { "evict", "--force", name }, { "handover", name, "--to", "one" } } do
       assert.matches("it has slots, so name one of them: " .. name:gsub("%-", "%%-") .. "%.%d", election:command(1, unpack(words)))
     end
+    for _, verb in ipairs { "history", "abdicate" } do
+      assert.matches("it has slots, so name one of them: " .. name:gsub("%-", "%%-") .. "%.%d", election:command(1, verb, name))
+    end
     local slot = next(leaders())
     election:command(0, "pause", ("%s.%d"):format(name, slot))
     election:says(one, ("'%s%%.%d' may not be led here: paused"):format(name:gsub("%-", "%%-"), slot))

@@ -3,6 +3,7 @@
 
 local control = require "crown.control"
 local output = require "crown.command.output"
+local store = require "crown.command.store"
 local usage = require "crown.check.usage"
 
 local abdicate = {
@@ -13,6 +14,15 @@ local abdicate = {
 Talks to the runtimes of this user on this host, as status does; `crown-lua evict` talks to the
 store instead. Exit code 1 when no runtime here takes part in NAME.]],
 }
+
+-- All that runtimes here take part in.
+local function elections()
+  local found = {}
+  for _, runtime in ipairs(control.ask_all { ask = "status" }) do
+    for _, one in ipairs(runtime.elections or {}) do found[#found + 1] = one end
+  end
+  return found
+end
 
 --- The verb.
 function abdicate.run(_, words)
@@ -31,7 +41,7 @@ function abdicate.run(_, words)
       table.concat(silent, ", "), words[1]))
     return 1
   end
-  output.say("abdicate", ("no runtime of yours here takes part in '%s'"):format(words[1]))
+  output.say("abdicate", ("no runtime of yours here takes part in '%s'%s"):format(words[1], store.slots(elections(), words[1])))
   return 1
 end
 

@@ -65,8 +65,8 @@ function evict.run(opts, words)
   oracle_options.wait = opts.wait
   local evicted, problem, code = ask(oracle_options, name)
   if code == "no_leader" then
-    local slots = store.slots_of(store.caller(word, module, "list"), oracle_options, name)
-    output.say("evict", ("%s in %s%s"):format(problem, store.named(oracle_options, word), slots))
+    local more = store.yet(oracle_options, word, module, name)
+    output.say("evict", ("%s in %s%s"):format(problem, store.named(oracle_options, word), more))
     return 1
   end
   if not evicted then return store.unreachable("evict", problem, code) end

@@ -73,7 +73,7 @@ local function check(options, name)
   local election, problem, code = ordering.look(list, opts, name)
   if election == nil then return nil, store.unreachable("handover", problem, code) end
   if not election or not election.node then
-    return nil, refuse(("nobody leads '%s' in %s%s"):format(name, store.named(opts, word), store.slots_of(list, opts, name)))
+    return nil, refuse(("nobody leads '%s' in %s%s"):format(name, store.named(opts, word), store.yet(opts, word, module, name)))
   end
   if election.ordered and election.orders.pause then
     return nil, refuse(("'%s' is %s: resume it first"):format(name, printable(election.ordered)))

@@ -182,14 +182,15 @@ end
 --- The verb.
 function history.run(options, words)
   local name = words[1]
-  local terms = terms_of(read(), name)
+  local entries = read()
+  local terms = terms_of(entries, name)
   local place = compare(terms, name)
   terms = last(terms, options.last or LAST)
   if options.json then
     output.write(json.line({ terms = terms }, "terms"))
   elseif #terms == 0 then
-    output.say("history", ("no runtime of yours here has seen anybody lead%s (it looks in %s; CROWN_DIRECTORY names another)")
-      :format(name and (" '%s'"):format(name) or "", table.concat(control.places(), " and ")))
+    output.say("history", ("no runtime of yours here has seen anybody lead%s (it looks in %s; CROWN_DIRECTORY names another)%s")
+      :format(name and (" '%s'"):format(name) or "", table.concat(control.places(), " and "), store.slots(entries, name or "")))
   else
     output.write(history.text(terms, name, place, (console.columns(1))))
   end

@@ -91,8 +91,8 @@ function ordering.write(verb, name, fields)
   local before, problem, code = order(opts, name)
   if before then return before, store.caller(word, module, "list"), opts end
   if before == false then
-    local slots = store.slots_of(store.caller(word, module, "list"), opts, name)
-    local why = slots == "" and ": its first candidate makes its record" or slots
+    local why = store.yet(opts, word, module, name)
+    if why == "" then why = ": its first candidate makes its record" end
     output.say(verb.name, ("there is no election '%s' in %s%s"):format(name, store.named(opts, word), why))
     return nil, 1
   end

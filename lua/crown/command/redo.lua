@@ -20,13 +20,14 @@ next candidate that comes begins it. Exit code 1 where there is no such mark.]],
 function redo.run(_, words)
   local name = ordering.word(redo, words)
   store.expect_marks "redo"
-  local forget, opts, word = store.find("redo", "runs")
+  local forget, opts, word, module = store.find("redo", "runs")
   name = store.election(opts, name)
   opts.forget = true
   local marks, problem, code = forget(opts, name)
   if marks == nil then return store.unreachable("redo", problem, code) end
   if not marks or next(marks) == nil then
-    output.say("redo", ("no run of '%s' is marked in %s"):format(name, store.named(opts, word)))
+    local more = store.yet(opts, word, module, name)
+    output.say("redo", ("no run of '%s' is marked in %s%s"):format(name, store.named(opts, word), more))
     return 1
   end
   output.line(("'%s' may run again"):format(name))

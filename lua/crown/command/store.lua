@@ -76,19 +76,6 @@ function store.election(options, name)
   return options.lock ~= nil and tostring(options.lock) or name
 end
 
---- What to say of an election that is not there, where elections with slots have that name.
--- @tparam[opt] function list of the oracle
--- @tparam table options the oracle's
--- @string name
--- @treturn string the end of a sentence, or ""
-function store.slots_of(list, options, name)
-  local found = {}
-  for _, one in ipairs(list and list(options) or {}) do
-    if one.name:sub(1, #name + 1) == name .. "." and one.name:find("^%d+$", #name + 2) then found[#found + 1] = one.name end
-  end
-  return found[1] and ("; it has slots, so name one of them: %s"):format(table.concat(found, ", ")) or ""
-end
-
 --- A function of an oracle's module, for a verb: an error in it is told in a line, not as a traceback.
 -- @string word the oracle's
 -- @tparam table module the oracle's
@@ -96,6 +83,34 @@ end
 -- @treturn function as the module has it; nil where it has none
 function store.caller(word, module, fn)
   return module[fn] and function(...) return oracle.call(word, module, fn, ...) end
+end
+
+--- What to say of a name that no election has, and slots have.
+-- @tparam table elections each with a `name`
+-- @string name
+-- @treturn string the end of a sentence, or ""
+function store.slots(elections, name)
+  local found, known = {}, {}
+  for _, one in ipairs(elections) do
+    local is_slot = one.name:sub(1, #name + 1) == name .. "." and one.name:find("^%d+$", #name + 2)
+    if is_slot and not known[one.name] then known[one.name], found[#found + 1] = true, one.name end
+  end
+  table.sort(found)
+  return found[1] and ("; it has slots, so name one of them: %s"):format(table.concat(found, ", ")) or ""
+end
+
+--- What to say of an election that is not found, or that nobody leads, where it may be there all the same: elections with slots
+-- have that name, or the store hides some from this user.
+-- @tparam table options the oracle's
+-- @string word the oracle's
+-- @tparam table module the oracle's
+-- @string name
+-- @treturn string the end of a sentence, or ""
+function store.yet(options, word, module, name)
+  local slots = store.slots(module.list and store.caller(word, module, "list")(options) or {}, name)
+  if slots ~= "" then return slots end
+  local health = module.health and store.caller(word, module, "health")(options)
+  return health and health.hides and "; " .. health.hides or ""
 end
 
 --- Names the store that was asked, without its secrets.
@@ -107,13 +122,23 @@ function store.named(options, word)
   return ("file:%s; --oracle URL or CROWN_ORACLE names another store"):format(directory())
 end
 
---- Why a store did not answer, as a person reads it: of a time-out a client may say just that.
+-- An answer with its store in front and the next step behind, where it does not name its server itself.
+local function placed(answer, place)
+  if answer:find "^%l+ ?%l* at %S+: " then return answer end
+  local step = core.advice(answer, place:match "^%l*", false, true, true)
+  return ("%s: %s%s"):format(place, answer, step and "; " .. step or "")
+end
+
+--- Why a store did not answer, or what it has answered, as a person reads it: of a time-out a client may say just that, and of
+-- an answer the server's words alone.
 -- @param reason the oracle's
+-- @param[opt] code the oracle's
+-- @string[opt] url of the store, where it is not the runtime's
 -- @treturn string
-function store.reason(reason)
-  local place = core.redact(tostring(settings.oracle))
+function store.reason(reason, code, url)
+  local place = core.redact(tostring(url or settings.oracle))
   if reason == "timeout" or reason == nil then return ("no answer in time from %s: is its store running?"):format(place) end
-  return tostring(reason)
+  return oracle.is_answer(code) and placed(tostring(reason), place:match "^[^?]*") or tostring(reason)
 end
 
 --- Says on stderr why the store did not answer.
@@ -122,7 +147,7 @@ end
 -- @string[opt] code the oracle's: "usage" where the URL is wrong, so that nobody was asked
 -- @treturn number the exit code
 function store.unreachable(verb, reason, code)
-  output.say(verb, store.reason(reason))
+  output.say(verb, store.reason(reason, code))
   return code == "usage" and store.MISUSED or store.UNREACHABLE
 end
 

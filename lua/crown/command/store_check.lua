@@ -22,7 +22,7 @@ end
 local function ask(word, oracle, fn, opts)
   if not oracle[fn] then return {} end
   local answer, problem, code = contract.call(word, oracle, fn, opts)
-  if answer == nil then return nil, store.reason(problem), code end
+  if answer == nil then return nil, store.reason(problem, code, opts.url), code end
   return answer
 end
 

@@ -16,6 +16,11 @@ local function without_server(server, problem)
   return url and url:find(server, 1, true) and rest or problem
 end
 
+-- A server's words may end with a full stop.
+local function with_step(text, step)
+  return step and ("%s; %s"):format((text:gsub("%.$", "")), step) or text
+end
+
 local explain = {}
 
 --- Names a server.
@@ -45,8 +50,7 @@ function explain.problem(problem, store, server, tls, spoke)
   local behind, is_another = behind_name(problem, server)
   if behind then return problem end
   local text = explain.named(problem, store, server)
-  local step = not is_another and core.advice(text, store, tls, spoke)
-  return text .. (step and "; " .. step or "")
+  return with_step(text, not is_another and core.advice(text, store, tls, spoke))
 end
 
 --- Names the store and the server of an answer, which says itself what is wrong.
@@ -65,8 +69,7 @@ end
 -- @treturn string
 function explain.answer(problem, store, server)
   local text = explain.named(problem, store, server)
-  local step = core.advice(text, store, false, true, true)
-  return text .. (step and "; " .. step or "")
+  return with_step(text, core.advice(text, store, false, true, true))
 end
 
 --- A problem without the store and the server, for where these stand beside it.

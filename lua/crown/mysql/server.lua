@@ -154,10 +154,11 @@ function server.health(connection, timeout)
     warnings = warnings_of(settings) }
 end
 
--- Statements that need a right, and do nothing.
-local function needed(name)
+-- Statements that need a right, and do nothing; and one that waits for the lock on an election's record, as a write does.
+local function needed(name, election)
   local mark = name .. "_mark"
-  return { ("SELECT 1 FROM %s, %s WHERE FALSE"):format(name, mark),
+  return { ("SELECT 1 FROM %s WHERE name = %s FOR UPDATE"):format(name, statements.quoted(election or "")),
+    ("SELECT 1 FROM %s, %s WHERE FALSE"):format(name, mark),
     ("INSERT INTO %s SELECT * FROM %s WHERE FALSE"):format(name, name), ("UPDATE %s SET name = name WHERE FALSE"):format(name),
     ("DELETE FROM %s WHERE FALSE"):format(name),
     ("INSERT INTO %s SELECT * FROM %s WHERE FALSE"):format(mark, mark), ("UPDATE %s SET name = name WHERE FALSE"):format(mark) }
@@ -167,8 +168,9 @@ end
 -- @tparam Connection connection
 -- @number timeout seconds
 -- @string name of the table of records
+-- @string[opt] election whose record is tried
 -- @treturn table an array of texts; or nil, message, code
-function server.lacks(connection, timeout, name)
+function server.lacks(connection, timeout, name, election)
   local settings, problem, code = server.settings(connection, timeout)
   if not settings then return nil, problem, code end
   local lacks = {}
@@ -178,7 +180,7 @@ function server.lacks(connection, timeout, name)
   there, missing, code = server.has_tables(connection, timeout, name)
   if there == nil and code ~= "usage" then return nil, missing, code end
   if there == nil then lacks[#lacks + 1] = missing end
-  local tried = needed(name)
+  local tried = needed(name, election)
   if there == false then tried = { "PREPARE crown_may_create FROM " .. statements.quoted(statements.make(name)[1]) } end
   for _, sql in ipairs(tried) do
     local fine, why, kind = connection:query(timeout, sql)

@@ -11,8 +11,9 @@
 -- so it may change), `node`, `emit`, `only_looks`: it is a tool's, so that a look should leave nothing in a new store.
 -- A store: see crown.register.session; and where it can, `hear(fn)`: fn(name, news, is_own) when an election's record has changed
 -- or a session was ended, is_own where this store has written that; fn(nil) when something may have been missed; `names()` → an
--- array; `health()` and `rights()` as an oracle has them; `close()`; `id`, how a server that was asked calls itself: two names
--- that lead to one are found by it.
+-- array; `health()` and `rights(patience, name)` as an oracle has them, of the seconds that a candidate waits for an answer and
+-- the election whose record is tried; `close()`; `id`, how a server that was asked calls itself: two names that lead to one are
+-- found by it.
 -- @internal crown.oracle.driven
 
 local candidate = require "crown.oracle.candidate"
@@ -277,9 +278,11 @@ function of_one.health(store, name, patience)
   return found
 end
 
-function of_one.rights(store)
+-- @string[opt] name of the election whose record is tried
+-- @number patience as above: who may write, and waits for that longer, is no candidate
+function of_one.rights(store, name, patience)
   if not store.rights then return { unchecked = "what this candidate may do there" } end
-  return store:rights()
+  return store:rights(patience, name)
 end
 
 -- @string[opt] name of the election; else the one that the options name, where they do
@@ -290,7 +293,9 @@ local function ask(self, what, opts, name)
   local how = what == "evict" and opts.wait
   if what == "order" then how = opts.order end
   if what == "runs" then how = opts.forget end
-  if what == "health" then how = store_options.timeout(checked, store_options.timing(checked, self.driver.ttl)) end
+  if what == "health" or what == "rights" then
+    how = store_options.timeout(checked, store_options.timing(checked, self.driver.ttl))
+  end
   if there.servers then return majority[what](there.servers, name, how or nil) end
   return of_one[what](there.store, name, how or nil)
 end

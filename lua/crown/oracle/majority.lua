@@ -220,9 +220,11 @@ end
 
 --- What a candidate lacks on the servers; that one gives no answer comes last.
 -- @tparam table servers
+-- @string name of the election
+-- @number patience seconds that a candidate waits for an answer
 -- @treturn table an array of texts, with `unchecked` where a server does not tell; or nil and a message, where none answers
-function majority.rights(servers)
-  local answers, reached, failures = ask_all(servers, function(store) return store:rights() end)
+function majority.rights(servers, name, patience)
+  local answers, reached, failures = ask_all(servers, function(store) return store:rights(patience, name) end)
   if reached == 0 then return nil, table.concat(failures, "; ") end
   local all = {}
   for i, server in ipairs(servers) do

@@ -77,7 +77,7 @@ function admin.health(opts, named, part, more)
     local warnings = said.warnings
     warnings[#warnings + 1] = part and tables.misplaced(client, part, opts.schema)
     for _, warning in ipairs(more and more(client) or {}) do warnings[#warnings + 1] = warning end
-    return { ttl = part and longest_ttl(client, part), facts = said.facts, warnings = warnings }
+    return { ttl = part and longest_ttl(client, part), facts = said.facts, warnings = warnings, hides = said.hides }
   end)
 end
 

@@ -197,6 +197,9 @@ SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_settin
   coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS owns,
   has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify, {placement}]]
 
+-- Waits for the row as a swap does.
+local HOLD = "SELECT FROM {table} WHERE lock_name = $1 FOR NO KEY UPDATE"
+
 -- What a candidate writes, for crown.postgres.row_security.
 local TRIAL = { "INSERT INTO {table} (lock_name, holder, expires_at) VALUES ('@check', '', 'epoch')",
   "UPDATE {table} SET version = version WHERE lock_name = '@check'" }
@@ -205,7 +208,8 @@ local TRIAL = { "INSERT INTO {table} (lock_name, holder, expires_at) VALUES ('@c
 -- @bool is_shared with Elixir's Crown, or ours alone
 -- @string commit synchronous_commit of what is written
 -- @string[opt] wanted the schema that it is to be in: then tables in others are none of this one's
--- @treturn table `table`; SQL: `look`, `look_at_any`, `swap`, `give_back` and `clean`, see lua/stores/postgres.lua; `make`;
+-- @treturn table `table`; SQL: `look`, `look_at_any`, `swap`, `give_back` and `clean`, see lua/stores/postgres.lua; `hold`, of
+-- one name; `make`;
 -- `state` and `rights`, of one row; `trial`, an array
 function register.statements(is_shared, commit, wanted)
   local named = is_shared and "crown_lease_v1" or "crown_register_v1"
@@ -219,7 +223,7 @@ function register.statements(is_shared, commit, wanted)
   local swap = fill(SWAP)
   words.commit = "off" -- what a crash takes back was still held: followers wait for one TTL
   return { table = named, look = fill(LOOK), look_at_any = fill(LOOK_AT_ANY), swap = swap, give_back = fill(SWAP),
-    clean = fill(CLEAN), make = fill(MAKING), state = fill(STATE), rights = fill(RIGHTS),
+    clean = fill(CLEAN), hold = fill(HOLD), make = fill(MAKING), state = fill(STATE), rights = fill(RIGHTS),
     trial = { fill(TRIAL[1]), fill(TRIAL[2]) } }
 end
 

@@ -26,6 +26,9 @@ local STEP = [[
 
 local WARNING = "row-level security is on for %s: where a policy hides a row from one candidate, two may lead"
 
+-- What the server's words are followed by, where they are told alone.
+local function without_step(problem) return problem:match "^(.*); turn it off" or problem end
+
 local MEND = "row-level security of %s keeps %s from leading (%s): ALTER TABLE %s DISABLE ROW LEVEL SECURITY, or CREATE POLICY "
   .. "candidates ON %s TO %s USING (true)"
 
@@ -39,7 +42,17 @@ local function try(client, named, statements)
   rows, problem, code = client:query(TRIAL:format(table.concat(steps, "\n")))
   if code == TAKEN_BACK then return false, WARNING:format(named) end
   if not rows and (code == "timeout" or code == "closed") then return nil, problem, code end
-  return MEND:format(named, who, problem, named, named, who)
+  return MEND:format(named, who, without_step(problem), named, named, who)
+end
+
+--- What keeps a user from seeing rows, where it may: a policy hides them, and the server says nothing of that.
+-- @param client of crown.postgres
+-- @string named the table
+-- @treturn string a sentence; or nil
+function row_security.hides(client, named)
+  local rows = client:query(ACTIVE, named)
+  return rows and rows[1].active
+    and ("row-level security is on for %s: it may hide elections from %s"):format(named, rows[1].who) or nil
 end
 
 --- Tries what a candidate does with the rows of tables, where row-level security counts for this user.

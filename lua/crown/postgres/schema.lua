@@ -47,6 +47,10 @@ end
 schema.ONE_PATH = ": set one search_path for all (ALTER ROLE … SET search_path) and drop the unused table, or give each of two "
   .. "environments its own by the option schema"
 
+--- What is said where the search_path names no schema that is there, as after DROP SCHEMA: in Postgres' own words.
+schema.NOWHERE = "no schema has been selected to look in; make the schema (CREATE SCHEMA …), or name one that is there "
+  .. "(ALTER ROLE … SET search_path)"
+
 --- Why a table is not relied on in the schema that it is in.
 -- @string named the table
 -- @tparam table row what schema.placement selects
@@ -54,6 +58,7 @@ schema.ONE_PATH = ": set one search_path for all (ALTER ROLE … SET search_path
 -- @treturn string or nil
 function schema.misplaced(named, row, wanted)
   local here = row.schema or row.first_schema
+  if not here then return schema.NOWHERE end
   if wanted and here ~= wanted then
     return ("%s is in the schema '%s', by this user's search_path, and not in '%s', as the option schema has it")
       :format(named, here or "", wanted)

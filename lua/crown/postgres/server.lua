@@ -33,7 +33,7 @@ end
 -- @string named the table
 -- @string late what follows of asynchronous replication
 -- @string[opt] more columns to ask for
--- @treturn table `{ facts =, warnings = }`; or nil, message, code
+-- @treturn table `{ facts =, warnings =, hides = why elections may be there that are not seen }`; or nil, message, code
 -- @treturn table the row that it said it by
 function server.said(client, named, late, more)
   local rows, problem, code = client:query(HEALTH .. (more and ", " .. more or ""), named)
@@ -42,14 +42,16 @@ function server.said(client, named, late, more)
   local facts = { { "Store", ("PostgreSQL %s, %s, %d replica%s"):format(row.version:match "%S+",
     row.standby and "standby" or "primary", row.replicas, row.replicas == 1 and "" or "s") } }
   if row.pid ~= client.bare:server_pid() then facts[#facts + 1] = { "Connection", "by way of a pooler" } end
-  return { facts = facts, warnings = warnings_of(row, named, late) }, row
+  local warnings, hides = warnings_of(row, named, late), row_security.hides(client, named)
+  warnings[#warnings + 1] = hides
+  return { facts = facts, warnings = warnings, hides = hides }, row
 end
 
 --- What `info` says of it.
 -- @param client of crown.postgres
 -- @string named the table
 -- @string[opt] wanted the option schema
--- @treturn table `{ facts =, warnings = }`; or nil, message, code
+-- @treturn table as `said`; or nil, message, code
 function server.health(client, named, wanted)
   local said, row, code = server.said(client, named, LATE, schema.placement { named })
   if not said then return nil, row, code end
@@ -63,12 +65,21 @@ local LACKING = [[
 SELECT (SELECT string_agg(p, ', ' ORDER BY n) FROM unnest($2::text[]) WITH ORDINALITY AS u(p, n)
   WHERE to_regclass($1) IS NOT NULL AND NOT has_table_privilege(to_regclass($1), p)) AS lacking]]
 
+local LOCKED = "55P03"
+
+-- A lock on the row alone is seen by who would write it. It is taken, and let go with the answer.
+local function held_by_another(client, sql, name)
+  local rows, problem, code = client:query(sql.hold, name)
+  return not rows and code == LOCKED and problem or nil
+end
+
 --- What a candidate lacks, for `check --store`. Only catalogs are read, but for what crown.postgres.row_security tries.
 -- @param client of crown.postgres
 -- @tparam table sql of crown.postgres.register
 -- @string[opt] wanted the option schema
+-- @string[opt] name of an election, whose row is tried
 -- @treturn table an array of texts; or nil, message, code
-function server.lacks(client, sql, wanted)
+function server.lacks(client, sql, wanted, name)
   local rows, problem, code = client:query(sql.rights)
   if not rows then return nil, problem, code end
   local row, lacks, named = rows[1], {}, sql.table
@@ -92,6 +103,7 @@ function server.lacks(client, sql, wanted)
   if not rows then return nil, problem, code end
   if rows[1].lacking then lack("%s may not %s %s", row.who, (rows[1].lacking:gsub(", ([^,]*)$", " and %1")), named) end
   if #lacks > 0 or not row.complete then return lacks end
+  lacks[1] = name and held_by_another(client, sql, name)
   return row_security.add(lacks, client, { { named, nil, sql.trial } })
 end
 

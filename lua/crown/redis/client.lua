@@ -31,17 +31,17 @@ local function open(self, link)
   if not connection then return nil, why, code end
   connection.place = place
   local fine = true
-  if self.setup then fine, why = self.setup(connection, patience) end
+  if self.setup then fine, why, code = self.setup(connection, patience) end
   if fine then return connection end
   connection:close(why)
-  return nil, why
+  return nil, why, code
 end
 
 --- Makes a client; it connects by itself.
 -- @string url
 -- @tparam table options `timeout`; `label` and `quiet_label` for its events, nil for none; `store`, how it is shown ("redis");
--- `setup(connection, timeout)`, run before anything else; `choose(timeout)` → `{ host, port }`, where to connect to next; nil
--- and a message; or nil: where the URL leads
+-- `setup(connection, timeout)`, run before anything else, returns true; or nil, message, code; `choose(timeout)` →
+-- `{ host, port }`, where to connect to next; nil and a message; or nil: where the URL leads
 -- @treturn Client or nil and a message
 function Client.new(url, options)
   local parsed, problem = redis_url.parse(url)

@@ -1,7 +1,8 @@
 --- One question to one Redis server: the scripts by which records are read and written, and what it takes for an answer to count.
 --
--- A store has `shas`, `place` with `timeout` in seconds, which may change, `min_replicas`, and `sentinels` where it was found by
--- some. What is told of a server: `in_cluster`, where nothing is marked; `forgets`, why nobody claims there; `id`.
+-- A store has `parsed` (crown.redis.url), `shas`, `place` with `timeout` in seconds, which may change, `min_replicas`, and
+-- `sentinels` where it was found by some. What is told of a server: `in_cluster`, where nothing is marked; `forgets`, why nobody
+-- claims there; `id`.
 -- @internal crown.redis.question
 
 local server = require "crown.redis.server"
@@ -13,6 +14,9 @@ local SHARE = 0.5 -- of the time-out, for the replicas' and for the Sentinels' a
 
 --- What is said of an answer that cannot be read.
 question.STRANGE = "unexpected reply from Redis"
+
+--- What is said of a server that the URL takes for a node of a cluster.
+question.NO_CLUSTER = "this server is no node of a cluster: have the URL begin with redis:// or rediss://"
 
 --- The version of what is no record: what the server says of it stands in the record's place.
 question.NONE = "none"
@@ -111,13 +115,14 @@ return told(done)]],
 -- @tparam table self a store
 -- @tparam Connection connection
 -- @number timeout seconds
--- @treturn boolean true; or nil and a message
+-- @treturn boolean true; or nil, message, code
 function question.set_up(self, connection, timeout)
   local info, problem = connection:call(timeout, "INFO")
   if not info then return nil, problem end
   if type(info) ~= "string" then return nil, question.STRANGE end
   if not info:find "master_replid:%x+" then return nil, "this server does not tell its replication id" end
   self.in_cluster = self.in_cluster or info:find "redis_mode:cluster" ~= nil
+  if self.parsed.cluster and not self.in_cluster then return nil, question.NO_CLUSTER, "usage" end
   if self.in_cluster then
     self.marks = false
   else
