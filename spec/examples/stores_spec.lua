@@ -1,4 +1,5 @@
 -- The examples on Redis, etcd, MySQL, S3, Kubernetes, ZooKeeper, NATS, HTTP and records over HTTP, run as a user runs them.
+local base64 = require "crown.text.base64"
 local Candidate = require "support.candidate"
 local ConsulServer = require "support.consul_server"
 local crown = require "crown"
@@ -10,6 +11,7 @@ local Nats = require "support.nats"
 local record = require "crown.register.record"
 local Redis = require "support.redis"
 local S3Server = require "support.s3_server"
+local StandIn = require "support.stand_in"
 local tempdir = require "support.tempdir"
 local ZooKeeper = require "support.zookeeper"
 
@@ -54,6 +56,25 @@ function Consul.start()
   return { url = server:url "trust_empty=true&amnesia_wait=0", destroy = function() server:destroy() end }
 end
 
+-- A stand-in that is asked with a login of the environment.
+local function stand_in(folder, url, login)
+  return { start = function()
+    local server = StandIn.make(("spec/support/%s/stand_in.lua"):format(folder), StandIn)
+    server:up()
+    for name, value in pairs(login) do S3Server.set(name, value) end
+    return { url = url:format(server.port), destroy = function()
+      for name in pairs(login) do S3Server.set(name) end
+      server:destroy()
+    end }
+  end }
+end
+
+local MORE = "&plain=true&ttl=2&trust_empty=true&amnesia_wait=0"
+local Dynamo = stand_in("dynamodb", "dynamodb://127.0.0.1:%d/elections?region=eu-central-1" .. MORE,
+  { AWS_ACCESS_KEY_ID = "AKIAALL", AWS_SECRET_ACCESS_KEY = "all/+secret" })
+local Azure = stand_in("azure", "azure_blob://127.0.0.1:%d/elections?account=spec" .. MORE,
+  { AZURE_STORAGE_KEY = base64.encode "the-key-of-the-account" })
+
 local S3 = {}
 
 function S3.start()
@@ -66,6 +87,8 @@ for example, case in pairs {
   ["etcd.lua"] = { Etcd, "ETCD_URL" },
   ["mysql.lua"] = { Mysql, "MYSQL_URL", NEW },
   ["consul.lua"] = { Consul, "CONSUL_URL" },
+  ["dynamodb/app.lua"] = { Dynamo, "DYNAMODB_URL" },
+  ["azure/app.lua"] = { Azure, "AZURE_URL" },
   ["s3.lua"] = { S3, "S3_URL" },
   ["kubernetes.lua"] = { Kubernetes, "K8S_URL" },
   ["zookeeper.lua"] = { ZooKeeper, "ZOOKEEPER_URL", "/app" .. NEW },

@@ -9,7 +9,7 @@ local SCHEMES = { consul = "http", consuls = "https" }
 local PORTS = { consul = 8500, consuls = 8501 }
 local WRITTEN = "a Consul URL is written consul://host:port,host:port/PREFIX"
 
---- What stands behind the prefix for a key that no name has.
+-- What stands behind the prefix for a key that no name has.
 place.BELL, place.TRIED = "bell,", "tried,"
 
 -- Consul refuses keys that end as a file's name may, and those with other characters than letters, digits and ",-_./".

@@ -1,4 +1,4 @@
---- Signs a request to S3: Signature Version 4, as the S3 API reference has it. Pure: it knows no clock.
+--- Signs a request to S3, or to another service of AWS: Signature Version 4, as its references have it. Pure: it knows no clock.
 -- libcurl's own signature is not used: it leaves out the hash of the body and the session's token, and fails where a header is
 -- taken away, or where a path or a query has a `%`.
 -- @internal crown.s3.signature
@@ -9,7 +9,7 @@ local url = require "crown.text.url"
 
 local signature = {}
 
-local ALGORITHM, SERVICE = "AWS4-HMAC-SHA256", "s3"
+local ALGORITHM, S3 = "AWS4-HMAC-SHA256", "s3"
 
 --- A query as it is sent and signed.
 -- @tparam[opt] table options by name; an empty text for one without a value
@@ -33,9 +33,9 @@ local function canonical_headers(headers)
   return table.concat(lines), table.concat(names, ";")
 end
 
-local function key_of(secret, day, region)
+local function key_of(secret, day, region, service)
   local key = crypto.hmac_sha256("AWS4" .. secret, day)
-  for _, word in ipairs { region, SERVICE, "aws4_request" } do key = crypto.hmac_sha256(key, word) end
+  for _, word in ipairs { region, service, "aws4_request" } do key = crypto.hmac_sha256(key, word) end
   return key
 end
 
@@ -45,18 +45,20 @@ end
 -- @tparam table login `id`, `secret`, perhaps `token`
 -- @string region
 -- @number time in seconds since 1970
+-- @string[opt] service "s3" where none is named
 -- @treturn table the headers to send: those of the request, and Authorization and what belongs to it
-function signature.headers(request, login, region, time)
+function signature.headers(request, login, region, time, service)
+  service = service or S3
   local stamp = os.date("!%Y%m%dT%H%M%SZ", time)
   local day, hash = stamp:sub(1, 8), hex(crypto.sha256(request.body or ""))
   local headers = { ["x-amz-date"] = stamp, ["x-amz-content-sha256"] = hash, ["x-amz-security-token"] = login.token }
   for name, value in pairs(request.headers) do headers[name] = value end
   local lines, names = canonical_headers(headers)
   local canonical = table.concat({ request.method, request.path, request.query or "", lines, names, hash }, "\n")
-  local scope = ("%s/%s/%s/aws4_request"):format(day, region, SERVICE)
+  local scope = ("%s/%s/%s/aws4_request"):format(day, region, service)
   local to_sign = table.concat({ ALGORITHM, stamp, scope, hex(crypto.sha256(canonical)) }, "\n")
   headers.Authorization = ("%s Credential=%s/%s,SignedHeaders=%s,Signature=%s"):format(ALGORITHM, login.id, scope, names,
-    hex(crypto.hmac_sha256(key_of(login.secret, day, region), to_sign)))
+    hex(crypto.hmac_sha256(key_of(login.secret, day, region, service), to_sign)))
   return headers
 end
 

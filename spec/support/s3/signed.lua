@@ -7,7 +7,7 @@ local hex = require "crown.text.hex"
 local signed = {}
 
 local SKEW = 900 -- seconds
-local PATTERN = "^AWS4%-HMAC%-SHA256 Credential=([^/]+)/(%d+)/([^/]+)/s3/aws4_request,%s*SignedHeaders=([^,]+),%s*Signature=(%x+)$"
+local PATTERN = "^AWS4%-HMAC%-SHA256 Credential=([^/]+)/(%d+)/([^/]+)/(%l[%l%d]*)/aws4_request,%s*SignedHeaders=([^,]+),%s*Signature=(%x+)$"
 
 local function stamp_seconds(stamp)
   local y, m, d, hour, minute, second = (stamp or ""):match "^(%d%d%d%d)(%d%d)(%d%d)T(%d%d)(%d%d)(%d%d)Z$"
@@ -55,10 +55,12 @@ end
 -- @tparam table request `method`, `path`, `query` as they came, `headers` by lower-case name, `body`
 -- @tparam table logins by their ids, each `{ secret =, token = }`
 -- @string region of the bucket
+-- @string[opt] service "s3" where none is named
 -- @treturn string the login's id; or nil, the status, S3's code and its message
-function signed.check(request, logins, region)
+function signed.check(request, logins, region, service)
+  service = service or "s3"
   local headers = request.headers
-  local id, day, theirs, names, mac = (headers.authorization or ""):match(PATTERN)
+  local id, day, theirs, scope, names, mac = (headers.authorization or ""):match(PATTERN)
   if not id then return nil, 403, "AccessDenied", "Access Denied" end
   local one = logins[id]
   if not one then
@@ -68,6 +70,9 @@ function signed.check(request, logins, region)
     return nil, 403, "InvalidToken", "The provided token is malformed or otherwise invalid."
   end
   if one.over then return nil, 400, "ExpiredToken", "The provided token has expired." end
+  if scope ~= service then
+    return nil, 403, "SignatureDoesNotMatch", ("Credential should be scoped to correct service: '%s'."):format(service)
+  end
   if theirs ~= region then
     return nil, 400, "AuthorizationHeaderMalformed",
       ("The authorization header is malformed; the region '%s' is wrong; expecting '%s'"):format(theirs, region)
@@ -85,8 +90,8 @@ function signed.check(request, logins, region)
   local canonical = table.concat({ request.method, canonical_path(request.path), canonical_query(request.query), lines or "", names,
     hash }, "\n")
   local key = crypto.hmac_sha256("AWS4" .. one.secret, day)
-  for _, word in ipairs { theirs, "s3", "aws4_request" } do key = crypto.hmac_sha256(key, word) end
-  local text = table.concat({ "AWS4-HMAC-SHA256", stamp, ("%s/%s/s3/aws4_request"):format(day, theirs),
+  for _, word in ipairs { theirs, service, "aws4_request" } do key = crypto.hmac_sha256(key, word) end
+  local text = table.concat({ "AWS4-HMAC-SHA256", stamp, ("%s/%s/%s/aws4_request"):format(day, theirs, service),
     hex(crypto.sha256(canonical)) }, "\n")
   if not lines or hex(crypto.hmac_sha256(key, text)) ~= mac then
     return nil, 403, "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided."
