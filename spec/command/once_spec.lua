@@ -167,6 +167,12 @@ for _, store in ipairs(STORES) do
       return
     end
 
+    it("says, also with --quiet, that the store could not note it", function()
+      local lose = ("redis-cli -p %d DEL 'crown:{%s}:record' > /dev/null"):format(server.port, name)
+      assert.matches("'[%w-]+' has ended, and the store has not noted that: it may be run again\n$",
+        once(0, "ann", { LONG, "--quiet" }, lose))
+    end)
+
     it("lets others begin when --at-least is over, and not before", function()
       once(0, "ann", { "--at-least", "3" })
       assert.matches("is held until", once(1, "bob", { "--at-least", "3" }))

@@ -9,7 +9,7 @@ local outcome = {}
 local TENTH = 10
 
 local function begin(job)
-  job.since, job.at, job.started = core.now(), os.time(), true
+  job.since, job.at, job.started, job.marked = core.now(), os.time(), true, nil
 end
 
 --- Hears that a job's command runs, or that it has ended by itself.

@@ -58,6 +58,7 @@ local function put(session, slot, duty, one, version, memory)
   if not results then return nil, problem, code end
   if results[1] == nil then return nil, "nobody knows whether it was written" end
   if results[1] then session.seen:learn(slot, one) end
+  if results[1] and duty.job then runs.note_marked(duty.job) end
   return results[1] ~= false
 end
 
@@ -84,7 +85,10 @@ local function put_over(session, slot, duty)
   seen, problem = session.env.atomic(session.seen.note, session.seen, slot, answer, sent)
   if not seen then return nil, problem, "store" end
   local found = seen.record
-  if not rule.is_ours(session:me(), found, duty.at, duty.epoch) or found.memory ~= answer.memory then return true end
+  if not rule.is_ours(session:me(), found, duty.at, duty.epoch) or found.memory ~= answer.memory then
+    if duty.job and runs.tell_of(found and found.runs, duty.job, session.node) then runs.note_marked(duty.job) end
+    return true -- an earlier try may have written it
+  end
   local one = freed(session, duty, found, answer.memory)
   local wrote, why, kind = put(session, slot, duty, one, answer.version, answer.memory)
   if wrote == false then return nil, "the record changed while it was given back", "store" end

@@ -10,6 +10,7 @@ local record = require "crown.register.record"
 local renewals = require "crown.core.renewals"
 local Session = require "crown.register.session"
 local rule = require "crown.register.rule"
+local runs = require "crown.register.runs"
 local Seen = require "crown.register.seen"
 local several = require "crown.register.several"
 local terms = require "crown.register.terms"
@@ -193,14 +194,16 @@ function Oracle:owes()
   return self.session.unsettled[self.slot] ~= nil
 end
 
--- S16: what is not written is run again, so it is worth a while: as long as the core waits for a release.
+-- S16: what is not written is run again, so it is worth a while: as long as the core waits for a release. It may also be that
+-- nothing is there any more to write it to.
 local function wait_for_marks(self)
-  if not self:owes() then return end
-  local text = ("'%s' has ended, and the store has not noted that: "):format((self.parts or { self })[1].slot.name)
-  core.log("info", text .. "it is asked again")
+  local parts = self.parts or { self }
+  local text = ("'%s' has ended, and the store has not noted that: "):format(parts[1].slot.name)
+  if self:owes() then core.log("info", text .. "it is asked again") end
   local ends = core.now() + MARK_SECONDS
   while self:owes() and core.now() < ends do core.sleep(MARK_PAUSE) end
-  if self:owes() then core.log("warn", text .. "it may be run again") end
+  local is_marked = not runs.expects_mark(self.job) or (self.job.marked or 0) > #parts / 2
+  if self:owes() or not is_marked then core.log("warn", text .. "it may be run again") end
 end
 
 --- As in the oracle's contract, and so refresh, abdicate and handle_info.

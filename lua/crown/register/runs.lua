@@ -99,7 +99,7 @@ end
 -- @treturn Job or nil
 function runs.now(job)
   local one = job and runs.job(job)
-  if one then one.started, one.result = job.started, job.result end
+  if one then one.started, one.result, one.of = job.started, job.result, job end
   return one
 end
 
@@ -258,6 +258,29 @@ function runs.after(found, job, node)
     one.failed = failure_of(job, node, mark(found, "failed"))
   end
   return or_none(one)
+end
+
+--- Whether a job's success is to be marked, so that nobody begins it again.
+-- @tparam Job job
+-- @treturn boolean
+function runs.expects_mark(job)
+  return job.result ~= nil and is_success(job.result) and (job.done_for or job.slot) ~= nil
+end
+
+--- Whether marks tell of the run of a job.
+-- @tparam[opt] table found the marks of the record
+-- @tparam Job job
+-- @string node the candidate's
+-- @treturn boolean
+function runs.tell_of(found, job, node)
+  local done = mark(found, "done")
+  return done ~= nil and job.result ~= nil and done.at == job.result.at and done.node == node
+end
+
+--- Notes that a store has the marks of a job's run.
+-- @tparam Job job as `now` made it, of a job whose field `marked` counts the stores
+function runs.note_marked(job)
+  job.of.marked = (job.of.marked or 0) + 1
 end
 
 --- The marks without what has run: it may be begun again.
