@@ -76,11 +76,11 @@ end
 describe("a claim of an election that is missing", function()
   local marked = { marks = true, settled = "m" }
   claims {
-    { "is doubted, in an epoch of the time of day", nil, missing(), doubts(TIME, DOUBT, 1) },
-    { "is doubted in an epoch of the store's time, where that tells it", nil, missing { time = 7 }, doubts(7, DOUBT, 1) },
+    { "is doubted, in an epoch of the time of day", nil, missing(), doubts(TIME, DOUBT, 0) },
+    { "is doubted in an epoch of the store's time, where that tells it", nil, missing { time = 7 }, doubts(7, DOUBT, 0) },
     { "is doubted above all that was seen", nil, missing { serial = 7, epoch = TIME + 5 }, doubts(TIME + 5, DOUBT, 8) },
-    { "is doubted for twice what its operator says a TTL may be", { floor = 100 }, missing(), doubts(TIME, 200, 1) },
-    { "is doubted for a second at least, by which epochs are told apart", { longest = 0.2 }, missing(), doubts(TIME, 1, 1) },
+    { "is doubted for twice what its operator says a TTL may be", { floor = 100 }, missing(), doubts(TIME, 200, 0) },
+    { "is doubted for a second at least, by which epochs are told apart", { longest = 0.2 }, missing(), doubts(TIME, 1, 0) },
     { "is granted where nothing is ever lost", { remembers = true }, missing(), grants(1, { serial = 1 }) },
     { "is granted above the last epoch where nothing is ever lost", { remembers = true }, missing { serial = 7, epoch = 4 },
       grants(5, { serial = 1 }) },
@@ -98,6 +98,26 @@ describe("a claim of an election that is missing", function()
       grants(TIME, { serial = 1 }) },
     { "waits for a peer", marked, missing { version = 3, peer = { wait = 0.5, node = "peer", epoch = 2 } },
       denies(0.5, { node = "peer", epoch = 2 }) },
+  }
+end)
+
+-- What a candidate writes that has seen nothing over nothing has the serial 0.
+describe("a claim of an election that was doubted before anybody led it", function()
+  local trusts = { trusts = true }
+  local function doubted(more) return free(with({ serial = 0, epoch = 9, doubt = DOUBT }, more)) end
+  claims {
+    { "waits", nil, found(doubted()), denies(DOUBTED, { epoch = 9, doubted = true }) },
+    { "is granted at once where an operator trusts that nobody was there", trusts, found(doubted()), grants(TIME, { serial = 1 }) },
+    { "is granted at once there also over a longer doubt", trusts, found(doubted { doubt = 172800 }), grants(TIME, { serial = 1 }) },
+    { "is granted at once there also over a shorter doubt", trusts, found(doubted { doubt = 1 }), grants(TIME, { serial = 1 }) },
+    { "waits where the doubt is not the first record, whoever trusts", trusts, found(doubted { serial = 1 }),
+      denies(DOUBTED, { epoch = 9, doubted = true }) },
+    { "is doubted again where we saw another record, whoever trusts", trusts, found(doubted(), { back = true, serial = 3 }),
+      doubts(TIME, DOUBT, 4) },
+    { "is doubted again in another memory, whoever trusts", trusts, found(doubted { memory = "l" }, { stood = 1000 }),
+      doubts(TIME, DOUBT, 1) },
+    { "is doubted for longer where a TTL is longer, still before anybody led it", { longest = 13 }, found(doubted()),
+      doubts(TIME, 26, 0) },
   }
 end)
 
@@ -203,7 +223,7 @@ describe("the record of a place (S13)", function()
   end
   local first, lost = { doubt = DOUBT }, { doubt = DOUBT, lost = true }
   for _, case in ipairs {
-    { "is a doubt where there was none", nil, seen(false), writes(1, first) },
+    { "is a doubt where there was none", nil, seen(false), writes(0, first) },
     { "is no doubt where an operator trusts that nobody was there", { trusts = true }, seen(false), writes(1) },
     { "is a doubt where one was deleted, whoever trusts", { trusts = true }, seen(false, { version = 3 }), writes(1, lost) },
     { "is a doubt where we saw one, whoever trusts", { trusts = true }, seen(false, { serial = 0 }), writes(1, lost) },
@@ -217,6 +237,13 @@ describe("the record of a place (S13)", function()
     { "waits for a doubt", nil, seen(stored { doubt = DOUBT }), is("wait", DOUBTED) },
     { "waits until the doubt has stood", nil, seen(stored { doubt = DOUBT }, { stood = DOUBTED - 0.001 }), is("wait", 0.001) },
     { "is settled then", nil, seen(stored { doubt = DOUBT, lost = true }, { stood = DOUBTED }), writes(5) },
+    { "waits for a doubt that was the first record", nil, seen(stored { serial = 0, doubt = DOUBT }), is("wait", DOUBTED) },
+    { "is none any more where an operator trusts that nobody was there", { trusts = true }, seen(stored { serial = 0, doubt = DOUBT }),
+      writes(1) },
+    { "waits where the doubt is not the first record, whoever trusts", { trusts = true }, seen(stored { serial = 1, doubt = DOUBT }),
+      is("wait", DOUBTED) },
+    { "gets a longer doubt, still as the first record", { longest = 13 }, seen(stored { serial = 0, doubt = DOUBT }),
+      writes(0, { doubt = 26, longest = 13 }) },
     { "gets a longer doubt", { longest = 13 }, seen(stored { doubt = DOUBT }, { stood = 1000 }),
       writes(5, { doubt = 26, longest = 13, lost = true }) },
   } do

@@ -49,7 +49,7 @@ local function member_of(world, node, election)
   local parts = {}
   for server, session in ipairs(world.at and { new_session(world, node, election.name) } or node.sessions) do
     parts[server] = { slot = world.modules.terms.slot(session, election.name), session = session, store = node.stores[server],
-      tell = function() election.told = true end, stand = function(_, on) election.stands = on end,
+      trusts = node.trusts, tell = function() election.told = true end, stand = function(_, on) election.stands = on end,
       obey = function(part, bar) obey(world, node, election, part, bar) end, remind = function() end,
       deadline = function() return world.servers == 1 and election.acts_until > -math.huge and election.acts_until or nil end }
   end
@@ -65,6 +65,7 @@ local function start(world, host, token)
   local node = { host = host, token = token, label = ("%s/%d"):format(token, unique(world)), rate = host.rate, offset = host.offset,
     ahead = host.ahead, elections = {}, wills = {}, stores = {}, sessions = {}, timeout = host.ttl / 4 }
   node.env = env_of(world, node)
+  if world.trusts then node.trusts = chance(world, 0.4) end
   for server = 1, world.servers do
     node.stores[server] = store_of(world, node, server)
     node.sessions[server] = new_session(world, node)

@@ -31,6 +31,10 @@ return {
   -- One that keeps a mark of what is deleted; some names are new.
   marks = { faults = faults_with { delete = 2, delete_session = 1, delete_place = 1, restore = 8, restart = 4, empty = 1 },
     marks = true, sharded = false, names = { "a", "b", "c", "d", "e" } },
+  -- Two that nobody empties, as some of the candidates trust; the second one restarts, and keeps marks.
+  trusts = { faults = faults_with { want = 30, kill = 30 }, trusts = true, names = { "a", "b", "c", "d" } },
+  trusting = { faults = faults_with { want = 30, kill = 30, delete = 2, delete_place = 1, restart = 2 }, trusts = true,
+    marks = true, sharded = false, names = { "a", "b", "c", "d" } },
   -- One whose records all have one memory: who finds another one there waits for one TTL.
   whole = { faults = { { "unclaim", 5 }, { "restore", 4 }, { "cut", 5 }, { "want", 8 }, { "restart", 1 } }, whole = true,
     sharded = false, mixed = false, floor = 12 },

@@ -10,7 +10,8 @@
 -- operator wants of the holder; `orders`, what operators want of every candidate, see crown.register.orders; `runs`, what became
 -- of the runs of a command, see crown.register.runs.
 --
--- Each write raises `serial`, so that a store that went back is noticed, and has a `nonce` of its own, so that no text comes
+-- Each write raises `serial`, so that a store that went back is noticed; 0 is the serial of a doubt over nothing, see
+-- crown.register.rule. It has a `nonce` of its own, so that no text comes
 -- twice: some stores make the version of it. Unknown fields are kept. A record with a higher `v` is never overwritten.
 -- @internal crown.register.record
 

@@ -65,13 +65,23 @@ end
 -- The store's where that tells it, since hosts' clocks are apart, and an epoch must not come again.
 local function time_of(me, seen) return seen.time or me.time end
 
+-- A doubt over nothing, by somebody who had seen nothing there. No other write has the serial 0, so a reader knows such a doubt
+-- from all that may have been lost: nobody has led here since it was written, nor before where the store was never emptied. A
+-- candidate that trusts an empty store takes it for nothing.
+local NEVER_USED = 0
+
+local function is_never_used(seen)
+  if not seen.record then return seen.serial < 0 and not seen.version and not seen.peer end
+  return seen.record.serial == NEVER_USED and not seen.back and seen.record.memory == seen.memory
+end
+
 --- The doubt that is written over what was seen.
 -- @tparam table me
 -- @tparam table seen
 -- @treturn table record
 function rule.doubt(me, seen)
   local one = emptied(seen.record)
-  one.serial = math.max(one.serial, seen.serial + 1)
+  one.serial = is_never_used(seen) and NEVER_USED or math.max(one.serial, seen.serial + 1)
   one.epoch = math.max(seen.epoch, seen.record and seen.record.epoch or 0, time_of(me, seen))
   one.memory, one.doubt = seen.memory, doubt_time(me)
   return one
@@ -129,8 +139,9 @@ end
 
 local function claim_doubted(me, seen)
   local found = seen.record
-  if found.doubt < doubt_time(me) then return "doubt", rule.doubt(me, seen) end
-  local left = rule.standing_time(found.doubt) - seen.stood
+  local is_trusted = me.trusts and is_never_used(seen)
+  if not is_trusted and found.doubt < doubt_time(me) then return "doubt", rule.doubt(me, seen) end
+  local left = is_trusted and 0 or rule.standing_time(found.doubt) - seen.stood
   if left > 0 then return denied(found, left, true) end
   return "write", held(me, seen, math.max(found.epoch + 1, time_of(me, seen)))
 end
@@ -177,10 +188,11 @@ end
 
 local function placed(me, seen, doubt)
   local one = record.after(seen.record)
-  one.serial = math.max(one.serial, seen.serial + 1)
+  local is_new = is_never_used(seen)
+  one.serial = is_new and doubt and NEVER_USED or math.max(one.serial, seen.serial + 1)
   one.memory, one.node, one.doubt = seen.memory, me.node, doubt
   one.longest = math.max(me.longest, one.longest or 0)
-  one.lost = doubt and (seen.serial >= 0 or seen.record or seen.version) and true or nil
+  one.lost = doubt and not is_new or nil
   return one
 end
 
@@ -192,8 +204,7 @@ end
 -- @return that record, or seconds
 function rule.place(me, seen)
   local found = seen.record
-  local is_first = not found and seen.serial < 0 and not seen.version
-  if is_first and me.trusts then return "write", placed(me, seen) end
+  if me.trusts and is_never_used(seen) then return "write", placed(me, seen) end
   if not found or seen.back or found.memory ~= seen.memory then return "write", placed(me, seen, doubt_time(me)) end
   if not found.doubt then
     if found.longest < me.longest then return "write", placed(me, seen) end
