@@ -1,5 +1,5 @@
---- The jobs that a store knows, for `crown-lua info --jobs`: when they ran, where, how that ended, and when they are due.
--- @internal crown.command.jobs
+--- The jobs that a store knows, as a table and as JSON: when they ran, where, how that ended, and when they are due.
+-- @internal crown.command.job_list
 
 local cells = require "crown.cron.cells"
 local json = require "crown.text.json"
