@@ -59,6 +59,7 @@ build = {
       ["crown.register.obey"] = "lua/crown/register/obey.lua",
       ["crown.register.oracle"] = "lua/crown/register/oracle.lua",
       ["crown.register.orders"] = "lua/crown/register/orders.lua",
+      ["crown.register.outputs"] = "lua/crown/register/outputs.lua",
       ["crown.register.place"] = "lua/crown/register/place.lua",
       ["crown.register.record"] = "lua/crown/register/record.lua",
       ["crown.register.rule"] = "lua/crown/register/rule.lua",

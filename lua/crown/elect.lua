@@ -132,6 +132,15 @@ function Election:status()
   return status
 end
 
+--- The end of what the leader's child has written to the log, as long as its option `keep_output` says. Complete from the event
+-- `child.stopped` on, until the next child is started.
+-- @treturn string nil: nothing is kept
+-- @treturn number bytes that the child has written in all
+function Election:output()
+  if not self.handle then return nil end
+  return self.handle:output()
+end
+
 --- Whether this candidate leads and may act, now.
 function Election:is_leader()
   return self.handle ~= nil and self.handle:is_leader()

@@ -169,7 +169,7 @@ end
 -- What others than ourselves see of a record: whose it is, and for how long they must leave it alone. Nil: for as long as before.
 -- The name of a session ends with its TTL. One that is over holds nothing any more.
 local function face(name, one)
-  if record.is_reserved(name) then return one.node .. " @", one.over and 0 or one.ttl end
+  if record.is_reserved(name) then return one.node .. " @", one.ttl and not one.over and one.ttl or 0 end
   if one.by then return ("%s %s"):format(one.node, one.by), not one.directive and tonumber(one.by:match "[^-]*$") or nil end
   if one.doubt then return " @doubt", rule.standing_time(one.doubt) end
   return " @", 0

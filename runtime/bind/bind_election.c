@@ -213,6 +213,20 @@ static int election_signal(lua_State *L)
     return 1;
 }
 
+/* election:output() -> the end of what the leader's command has written to the log, as far as that
+ * is kept, and how much it has written; nil: nothing is kept. */
+static int election_output(lua_State *L)
+{
+    const struct tail *tail = candidate_output(check_candidate(L));
+    if (tail == NULL || tail->bytes == NULL)
+        return 0;
+    char *bytes = lua_newuserdata(L, tail->size + 1);
+    tail_copy(tail, bytes);
+    lua_pushlstring(L, bytes, tail->size);
+    lua_pushnumber(L, (lua_Number)tail->total);
+    return 2;
+}
+
 static int election_status(lua_State *L)
 {
     status_push(L, check_candidate(L));
@@ -365,6 +379,7 @@ static const luaL_Reg methods[] = {
     {"send", election_send},
     {"signal", election_signal},
     {"status", election_status},
+    {"output", election_output},
     {"is_leader", election_is_leader},
     {"finished", election_finished},
     {"stand", election_stand},

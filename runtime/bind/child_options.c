@@ -138,6 +138,7 @@ struct child_options *child_options_read(lua_State *L, int index)
     read_groups(L, index, options);
     for (int stream = 0; stream < 3; stream++)
         read_output(L, index, options, stream);
+    options->keep_output = (size_t)read_number(L, index, "keep_output", 0);
     options->stop_signal = (int)read_number(L, index, "stop_signal", SIGTERM);
     char *isolation = read_string(L, index, "isolation");
     options->isolation = isolation != NULL && strcmp(isolation, "pidns") == 0

@@ -285,6 +285,7 @@ static void free_commands(struct commands *commands)
         return;
     child_options_free(commands->options[ELECTION_ROLE_LEADER]);
     child_options_free(commands->options[ELECTION_ROLE_FOLLOWER]);
+    tail_free(&commands->tail);
     free(commands);
 }
 
@@ -449,6 +450,11 @@ bool candidate_send(struct candidate *candidate, lua_State *L)
 void candidate_stand(struct candidate *candidate, bool stands)
 {
     candidate->stands = stands;
+}
+
+const struct tail *candidate_output(const struct candidate *candidate)
+{
+    return candidate->commands != NULL ? &candidate->commands->tail : NULL;
 }
 
 bool candidate_signal_child(struct candidate *candidate, int signal)

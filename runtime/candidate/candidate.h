@@ -14,6 +14,7 @@
 #include "candidate/env.h"
 #include "candidate/status.h"
 #include "child/options.h"
+#include "child/tail.h"
 #include "election/election.h"
 #include "telemetry/telemetry.h"
 
@@ -64,6 +65,9 @@ bool candidate_send(struct candidate *candidate, lua_State *L);
 /** Says whether nothing speaks against its term, so that a renewal of a session may refresh it
  * (renewals.h); else its oracle is asked. */
 void candidate_stand(struct candidate *candidate, bool stands);
+
+/** @return the end of what its leader's command has written; NULL: it has no command. */
+const struct tail *candidate_output(const struct candidate *candidate);
 
 /** Sends a signal to the child alone. @return false when none runs. */
 bool candidate_signal_child(struct candidate *candidate, int signal);

@@ -66,6 +66,7 @@ struct commands {
     struct child_options *options[2]; /* by role */
     struct workload *workload;        /* the one that runs, or NULL */
     struct workload *standing;        /* in signal mode: lives on between terms, or NULL */
+    struct tail tail;                 /* the end of what the leader's has written */
     int status;                       /* of the leader's, as of waitpid(2), where one has */
     bool ended;
     uint32_t restarted[ELECTION_MAX_RESTARTS]; /* the core's */

@@ -251,8 +251,9 @@ static int start(struct candidate *candidate, const struct child_options *option
     if (action->role == ELECTION_ROLE_LEADER && is_killed(options))
         child_spec_hold(&spec, &candidate->term->hold);
     struct workload *workload = candidate->commands->workload;
+    bool leads = action->role == ELECTION_ROLE_LEADER;
     int result = streams_open(&workload->streams, candidate->env->loop, candidate->name, options,
-                              &spec, err);
+                              leads ? &candidate->commands->tail : NULL, &spec, err);
     if (result == 0)
         result = child_start(&workload->child, candidate->env->children, &spec, err);
     streams_hand_over(&spec);

@@ -36,12 +36,13 @@ struct child_options {
     enum child_isolation isolation;
     bool terminal;
     bool escalate;
-    bool told;         /* SIGUSR1 says that it leads, as in signal mode */
-    bool signalled;    /* signal mode: it lives from term to term */
-    bool fence;        /* in signal mode: killed at the deadline all the same */
-    bool decides;      /* its exit code is the program's */
-    char **log_fields; /* of each line that goes to the log: a name, its value, …, NULL; owned */
-    char *epoch_file;  /* in signal mode: what it reads its epoch from; NULL: none */
+    bool told;          /* SIGUSR1 says that it leads, as in signal mode */
+    bool signalled;     /* signal mode: it lives from term to term */
+    bool fence;         /* in signal mode: killed at the deadline all the same */
+    bool decides;       /* its exit code is the program's */
+    char **log_fields;  /* of each line that goes to the log: a name, its value, …, NULL; owned */
+    size_t keep_output; /* bytes of the end of what goes to the log that are kept; 0: none */
+    char *epoch_file;   /* in signal mode: what it reads its epoch from; NULL: none */
 };
 
 /** Frees a NULL-terminated array of strings that were allocated one by one. */

@@ -35,6 +35,8 @@ static size_t log_line(struct capture *capture, const char *bytes, size_t size)
         log_event(LOG_INFO, line, fields, count);
         taken += end != NULL ? length + 1 : length;
     }
+    if (streams->tail != NULL)
+        tail_add(streams->tail, bytes, taken);
     return taken;
 }
 
@@ -56,11 +58,14 @@ static int open_path(int stream, const char *path, struct crown_error *err)
 }
 
 int streams_open(struct streams *streams, struct loop *loop, const char *name,
-                 const struct child_options *options, struct child_spec *spec,
+                 const struct child_options *options, struct tail *tail, struct child_spec *spec,
                  struct crown_error *err)
 {
     streams->name = name;
     streams->fields = options->log_fields;
+    streams->tail = tail;
+    if (tail != NULL)
+        tail_begin(tail, options->keep_output);
     for (int stream = 0; stream < 3; stream++) {
         int fd = -1;
         switch (options->output[stream]) {

@@ -55,7 +55,7 @@ describe("crown-lua cron --check", function()
     local job = found.jobs[1]
     local last = job.next[#job.next]
     assert.same({ name = "job", line = 3, times = "0 12 29 2 *", zone = "UTC", command = "job", input = " in\n", timeout = 60,
-      retries = 2, catch_up = "each", next = job.next }, job)
+      retries = 2, catch_up = "each", output = "log", next = job.next }, job)
     assert.same({ 5, "02-29 12:00" }, { #job.next, os.date("!%m-%d %H:%M", last) })
     assert.same({ { line = 4, column = 8, message = "month 13 is not between 1 and 12" } }, found.problems)
   end)

@@ -268,7 +268,7 @@ describe("the register in Postgres", function()
     local version = swap(false, text {})
     server:sql("UPDATE crown_lease_v1 SET record = repeat('x', 20000000) WHERE lock_name = $1", name)
     local answer = look()
-    assert.same({ 65536, version }, { #answer.text, answer.version })
+    assert.same({ 131072, version }, { #answer.text, answer.version })
   end)
 
   it("keeps a row that somebody deletes as a replica or renames, and asks its leader to go", function()

@@ -44,6 +44,7 @@ options:
   timeout    how long it may run: 90s, 10m, 2h
   retries    how often it is tried again when it fails, by default 0
   overlap    no: a job never runs beside itself
+  output     keep: the store keeps the last 64 KiB of the last run too, for `info --output NAME`
   catch-up   what of the times at which no host was up is made up for: no (the default), once, each
 
 A command gets CROWN_SLOT_TIME, the time at which it was due (seconds since 1970), CROWN_EPOCH,
@@ -109,7 +110,7 @@ local function for_programs(jobs, problems, warnings)
   local list = {}
   for i, job in ipairs(jobs) do
     list[i] = { name = job.name, line = job.line, times = job.times, zone = job.zone, command = job.command, input = job.input,
-      timeout = job.timeout, retries = job.retries, catch_up = job.catch_up, next = next_of(job) }
+      timeout = job.timeout, retries = job.retries, catch_up = job.catch_up, output = job.output, next = next_of(job) }
   end
   return json.line({ jobs = list, problems = problems, warnings = warnings }, "jobs", "problems", "warnings", "next")
 end
@@ -164,6 +165,19 @@ local function lister()
   return function() return list(opts) end
 end
 
+-- What has the store keep the end of a job's output, where a job wants that.
+local function keeper(jobs)
+  local is_wanted = false
+  for _, job in ipairs(jobs) do is_wanted = is_wanted or job.output == "keep" end
+  if not is_wanted then return nil end
+  local keep, opts = store.find("cron", "output")
+  return function(name, fields)
+    local one = { keep = fields }
+    for option, value in pairs(opts) do one[option] = value end
+    return keep(one, store.election(opts, name))
+  end
+end
+
 local function refuse_in_vain(options)
   if options.json then usage.error "cron: --json has no effect here: it goes with --check" end
 end
@@ -179,7 +193,8 @@ function cron.run(options, words)
   local list = lister()
   local board = Board.new(jobs, list, os.time())
   if options.http then require("crown.web").show_jobs(function() return board:look(os.time()) end) end
-  require("crown.cron.runner").start(jobs, { list = list, board = board, stop_timeout = options["stop-timeout"],
+  require("crown.cron.runner").start(jobs, { list = list, keep = keeper(jobs), board = board,
+    stop_timeout = options["stop-timeout"],
     healthy = options.healthy and { exec = { "/bin/sh", "-c", options.healthy } } or nil })
 end
 

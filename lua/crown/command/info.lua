@@ -5,6 +5,7 @@ local console = require "crown.core.console"
 local core = require "crown.core"
 local figure = require "crown.check.figure"
 local jobs = require "crown.command.jobs"
+local kept = require "crown.command.kept"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
 local output = require "crown.command.output"
@@ -24,6 +25,7 @@ local info = {
     { name = "json", help = "for programs" },
     listing.option("name", "leader", "epoch", "expires"),
     { name = "watch", help = "show it again every second, in place" },
+    { name = "output", value = "NAME", help = "what this job has written in its last run, where its crontab says output=keep" },
     { name = "jobs", help = "the jobs of cron and of run --once: when they ran, where, how that ended, when they are due" },
   },
   help = [[
@@ -35,8 +37,12 @@ It shows the last run, how often it has failed since it succeeded, and when it i
 column says that a job runs, is paused, or is overdue: due for more than a minute, and neither done
 nor running.
 
+--output shows the end of what a job has written, of at most 64 KiB, from any host. Exit code 1 when
+the store has nothing of it.
+
   crown-lua info --oracle postgres://db/app
   crown-lua info --oracle postgres://db/app --jobs
+  crown-lua info --oracle postgres://db/app --output nightly
   crown-lua info --oracle postgres://db/app '^cron-' --json]],
 }
 
@@ -134,6 +140,7 @@ end
 
 --- The verb.
 function info.run(options, words)
+  if options.output then return kept.show(options, words) end
   if options.jobs and options.sort then usage.error "info: --jobs are shown by name: leave --sort out" end
   if options.jobs then store.expect_marks "info --jobs" end
   local list, opts, word, module = store.find("info", "list")

@@ -11,7 +11,7 @@ local usage = require "crown.check.usage"
 local store = {}
 
 -- What a verb needs the oracle's function for.
-local NEEDS = { list = "list elections", evict = "ask a leader to go" }
+local NEEDS = { list = "list elections", evict = "ask a leader to go", output = "keep what a job has written" }
 
 -- What to say of an oracle that takes no orders.
 local NO_ORDERS = "%s: elections of the oracle '%s' take no orders: %s"

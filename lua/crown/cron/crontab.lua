@@ -83,7 +83,8 @@ function Reader:job(text)
   if command == "" then return self:complain(at, "the command is missing behind the five fields") end
   local job = { name = given.name or name_of(command), line = self.line, schedule = schedule, command = command,
     input = input, environment = self.environment, zone = self.zone_name, times = text:sub(1, behind - 1):match "^%s*(.-)%s*$",
-    is_hosts_zone = self.is_hosts_zone, timeout = given.timeout, retries = given.retries or 0, catch_up = given.catch_up or "no" }
+    is_hosts_zone = self.is_hosts_zone, timeout = given.timeout, retries = given.retries or 0, catch_up = given.catch_up or "no",
+    output = given.output or "log" }
   if job.name == "" then return self:complain(at, "this job needs a name: write '#: name=NAME' above it") end
   local other = self.by_name[job.name]
   if other then
@@ -118,7 +119,8 @@ end
 -- @string text of the file
 -- @string[opt] zone_name whose clocks count where it has no CRON_TZ; nil: nobody knows
 -- @treturn table an array of jobs: `name`, `line`, `schedule`, `times` as they are written, `zone`, `is_hosts_zone` (it is
--- `zone_name`), `command` of sh(1), `input` or nil, `environment`, `timeout` in seconds or nil, `retries`, `catch_up`
+-- `zone_name`), `command` of sh(1), `input` or nil, `environment`, `timeout` in seconds or nil, `retries`, `catch_up`,
+-- `output`: "keep" where the store keeps its end too, else "log"
 -- @treturn table an array of what is wrong: `line`, `column`, `message`; empty where all is well
 function crontab.read(text, zone_name)
   local reader = setmetatable({ jobs = {}, problems = {}, by_name = {}, environment = {}, zone_name = zone_name,

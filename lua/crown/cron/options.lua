@@ -42,11 +42,17 @@ function read.overlap(text)
   return false
 end
 
-local KNOWN = { "name", "timeout", "retries", "catch-up", "overlap" }
+function read.output(text)
+  if text ~= "keep" and text ~= "log" then return nil, ("output=%s is none of log, keep"):format(text) end
+  return text
+end
+
+local KNOWN = { "name", "timeout", "retries", "catch-up", "overlap", "output" }
 
 --- Reads a line of options.
 -- @string line with its `#:`
--- @treturn table `{ name =, timeout = seconds, retries =, catch_up = "no", "once" or "each" }`; nil where it is none
+-- @treturn table `{ name =, timeout = seconds, retries =, catch_up = "no", "once" or "each", output = "log" or "keep" }`;
+-- nil where it is none
 -- @treturn string what is wrong
 -- @treturn number where in the line that stands, from 1
 function options.read(line)

@@ -10,6 +10,7 @@ local events = require "crown.election.events"
 local missed = require "crown.cron.missed"
 local figure = require "crown.check.figure"
 local outcome = require "crown.election.outcome"
+local outputs = require "crown.register.outputs"
 local runs = require "crown.register.runs"
 
 local runner = {}
@@ -84,6 +85,7 @@ function hands.begin(course, slot)
       env = environment_of(job, slot),
       log_fields = { slot = run.slot_text, node = core.node() },
       stdin = "null", stdout = "log", stderr = "log",
+      keep_output = job.output == "keep" and outputs.MOST or nil,
       restart = { policy = "finish" },
     },
   }
@@ -118,6 +120,7 @@ end
 heard["child.started"] = function(run, event)
   outcome.hear(run.marks, event)
   run.course.settings.board:ran(run.course.job.name)
+  run.began = os.time()
   say("info", run, "the job begins", { epoch = event.epoch })
   watch_the_time(run)
 end
@@ -130,9 +133,21 @@ heard["child.exited"] = function(run, event)
     { took = run.marks.result.took, code = event.code, signal = event.signal, error = event.error })
 end
 
+-- The job is over by then, and another host may run it again: it is worth a try or two, and no more.
+local function keep_output(run)
+  local bytes, written = run.election:output()
+  if not bytes or not run.began then return end
+  local fields = { bytes = bytes, written = written, node = core.node(), began = run.began, slot = run.slot }
+  core.detach(function()
+    local kept, problem = run.course.settings.keep(run.course.job.name, fields)
+    if not kept then say("warn", run, "the store does not keep what the job has written", { error = problem }) end
+  end)
+end
+
 -- Also where it was stopped, as its host has lost the lease: its time is not up any more.
 heard["child.stopped"] = function(run)
   run.marks.since = nil
+  keep_output(run)
 end
 
 heard["process.terminating"] = function(run)
@@ -189,8 +204,9 @@ end
 
 --- Begins, and goes on until the program is told to end.
 -- @tparam table jobs of crown.cron.crontab
--- @tparam table settings `list()`, which returns the elections of the store with their `runs`, or nil and a message; `board` of
--- crown.cron.board; `healthy` and `stop_timeout`, as crown.elect takes them
+-- @tparam table settings `list()`, which returns the elections of the store with their `runs`, or nil and a message; `keep(name,
+-- fields)`, which keeps what a job has written as of crown.register.outputs; `board` of crown.cron.board; `healthy` and
+-- `stop_timeout`, as crown.elect takes them
 function runner.start(jobs, settings)
   settings.courses = {}
   listen()

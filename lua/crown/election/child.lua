@@ -109,6 +109,7 @@ function child.check(where, given)
     env = env,
     cwd = checked.cwd,
     log_fields = checked.log_fields and check_log_fields(where, checked.log_fields) or nil,
+    keep_output = checked.keep_output,
     stdin = check_output(where, "stdin", checked.stdin),
     stdout = check_output(where, "stdout", checked.stdout),
     stderr = check_output(where, "stderr", checked.stderr),
@@ -120,6 +121,9 @@ function child.check(where, given)
     signalled = checked.mode == "signal",
     fence = checked.fence,
   }
+  if checked.keep_output and checked.stdout ~= "log" and checked.stderr ~= "log" then
+    usage.error("%s: keep_output keeps what goes to the log: let stdout or stderr be log", where)
+  end
   if checked.fence and not spec.signalled then usage.error("%s: fence is for mode = \"signal\"", where) end
   ids(where, spec, checked.user, checked.group)
   local policy = restart(where, checked.restart)

@@ -91,6 +91,7 @@ options.child = {
   user = { type = { "string", "number" } },
   group = { type = { "string", "number" } },
   log_fields = { type = "table" },
+  keep_output = { type = "number", integer = true, least = 1, most = 1048576 },
   stdin = { type = "string", default = "inherit" },
   stdout = { type = "string", default = "inherit" },
   stderr = { type = "string", default = "inherit" },

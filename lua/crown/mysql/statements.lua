@@ -70,7 +70,7 @@ function statements.look(memory, name, names)
   for i, one in ipairs(names) do list[i] = quoted(one) end
   local wanted = table.concat(list, ",")
   return ("SELECT 'memory', (%s), CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS UNSIGNED), NULL, NULL "
-    .. "UNION ALL SELECT 'record', name, version, LEFT(record, 65536), "
+    .. "UNION ALL SELECT 'record', name, version, LEFT(record, 131072), "
     .. "TIMESTAMPDIFF(MICROSECOND, written, UTC_TIMESTAMP(6)) FROM %s WHERE name IN (%s) "
     .. "UNION ALL SELECT 'mark', name, mark, NULL, NULL FROM %s_mark WHERE name IN (%s)")
     :format(memory, name, wanted, name, wanted)

@@ -22,6 +22,7 @@ local Crowd = require "crown.link.crowd"
 local Doubt = require "crown.oracle.doubt"
 local eviction = require "crown.oracle.eviction"
 local Followers = require "crown.oracle.followers"
+local outputs = require "crown.register.outputs"
 local majority = require "crown.oracle.majority"
 local Oracle = require "crown.register.oracle"
 local record = require "crown.register.record"
@@ -243,7 +244,7 @@ function Driven:visit(opts)
 end
 
 -- What a tool asks of one store; crown.oracle.majority has the same for several.
-local of_one = { evict = eviction.from, order = tools.order, runs = tools.runs }
+local of_one = { evict = eviction.from, order = tools.order, runs = tools.runs, output = outputs.output }
 
 function of_one.list(store)
   local names, problem, code = store:names()
@@ -293,6 +294,7 @@ local function ask(self, what, opts, name)
   local how = what == "evict" and opts.wait
   if what == "order" then how = opts.order end
   if what == "runs" then how = opts.forget end
+  if what == "output" then how = opts.keep end
   if what == "health" or what == "rights" then
     how = store_options.timeout(checked, store_options.timing(checked, self.driver.ttl))
   end
@@ -346,7 +348,7 @@ function driven.oracle(driver)
   end
   if driver.unasked then return oracle end
   function oracle.laws(opts) return try_laws(self, opts) end
-  for _, what in ipairs { "list", "evict", "order", "runs", "nodes", "health", "rights" } do
+  for _, what in ipairs { "list", "evict", "order", "runs", "output", "nodes", "health", "rights" } do
     oracle[what] = function(opts, name) return ask(self, what, opts, name) end
   end
   return oracle

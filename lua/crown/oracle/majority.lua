@@ -4,6 +4,7 @@
 local eviction = require "crown.oracle.eviction"
 local explain = require "crown.link.explain"
 local orders = require "crown.register.orders"
+local outputs = require "crown.register.outputs"
 local record = require "crown.register.record"
 local runs = require "crown.register.runs"
 local several = require "crown.link.several"
@@ -145,24 +146,47 @@ function majority.order(servers, name, fields)
   return leader
 end
 
+-- What each server answers; false of one that has nothing. @return by the server's number; or nil, message, code
+local function found_by(servers, fn)
+  local answers, reached, failures, code = ask_all(servers, function(store)
+    local found, problem, why = fn(store)
+    if found == nil then return nil, problem, why end
+    return { found = found }
+  end)
+  if reached < needed(servers) then return too_few(servers, reached, failures, code) end
+  for i = 1, #servers do answers[i] = answers[i] and answers[i].found end
+  return answers
+end
+
 --- The marks of an election's runs, as of crown.register.tools; or forgets them on each server.
 -- @tparam table servers
 -- @string name
 -- @tparam[opt] boolean forget
 -- @treturn table the marks; false where no server has a record; or nil, message, code
 function majority.runs(servers, name, forget)
-  local answers, reached, failures, code = ask_all(servers, function(store)
-    local found, problem, why = tools.runs(store, name, forget)
-    if found == nil then return nil, problem, why end
-    return { marks = found }
-  end)
-  if reached < needed(servers) then return too_few(servers, reached, failures, code) end
+  local found, problem, code = found_by(servers, function(store) return tools.runs(store, name, forget) end)
+  if not found then return nil, problem, code end
   local all = false
   for i = 1, #servers do
-    local marks = answers[i] and answers[i].marks
-    if marks then all = runs.later(all or nil, marks) or {} end
+    if found[i] then all = runs.later(all or nil, found[i]) or {} end
   end
   return all
+end
+
+--- The end of what an election's command has written, as of crown.register.outputs; or keeps it, on each server.
+-- @tparam table servers
+-- @string name
+-- @tparam[opt] table fields
+-- @treturn table the last one that any server has; true where it is kept; false where no server has one; or nil, message, code
+function majority.output(servers, name, fields)
+  local found, problem, code = found_by(servers, function(store) return outputs.output(store, name, fields) end)
+  if not found then return nil, problem, code end
+  local last = false
+  for i = 1, #servers do
+    local one = found[i]
+    if one and (fields or not last or one.began > last.began) then last = one end
+  end
+  return last
 end
 
 --- The nodes of which a runtime has a session on any of the servers: see crown.register.tools.

@@ -13,7 +13,7 @@ local store_options = {}
 
 --- What every oracle is given besides the user's options, as keys.
 store_options.GIVEN = { crown_name = true, node = true, token = true, send = true, emit = true, leading = true, path = true,
-  wait = true, order = true, forget = true, given = true, election = true, checking = true }
+  wait = true, order = true, forget = true, keep = true, given = true, election = true, checking = true }
 
 --- The option `amnesia_wait`: seconds that nobody is to be granted anything where a store has lost all that it knew, also how
 -- long leases there last. A longer TTL of one's own is waited for anyway; more where others may have had longer ones.

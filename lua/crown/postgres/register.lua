@@ -39,7 +39,7 @@ SELECT {memory} AS memory, NULL AS name,
   NULL AS record, NULL AS version, NULL AS holder, NULL::int8 AS epoch,
   extract(epoch FROM clock_timestamp())::float8 AS left, NULL::boolean AS ours
 UNION ALL
-SELECT NULL, r.lock_name, left(r.record, 65536), {version}, r.holder, r.epoch,
+SELECT NULL, r.lock_name, left(r.record, 131072), {version}, r.holder, r.epoch,
   (extract(epoch FROM r.expires_at) - extract(epoch FROM clock_timestamp()))::float8, r.holder LIKE '% @%'
 FROM {table} r WHERE r.lock_name IN (SELECT json_array_elements_text($1::json))]]
 

@@ -9,6 +9,7 @@
 -- life in which that session claimed it) and `node`; `doubt`, the seconds for which nobody may claim it; `directive`, what an
 -- operator wants of the holder; `orders`, what operators want of every candidate, see crown.register.orders; `runs`, what became
 -- of the runs of a command, see crown.register.runs.
+-- What a job has written, beside its election's record: `v`, `serial`, `memory`, `nonce`; see crown.register.outputs.
 --
 -- Each write raises `serial`, so that a store that went back is noticed; 0 is the serial of a doubt over nothing, see
 -- crown.register.rule. It has a `nonce` of its own, so that no text comes
@@ -66,6 +67,15 @@ function record.store_name(part)
   return "@store" .. (part and "@" .. part or "")
 end
 
+local OUTPUT = "@output"
+
+--- The name of the record of what an election's command has written.
+-- @string name of the election
+-- @treturn string
+function record.output_name(name) return "@" .. name .. OUTPUT end
+
+local function is_output(found) return type(found.output) == "string" end
+
 --- The name of a session's record.
 -- @string token of its runtime
 -- @number ttl in seconds
@@ -84,6 +94,7 @@ end
 
 local function kind_of(name)
   if not record.is_reserved(name) then return is_election end
+  if name:sub(-#OUTPUT) == OUTPUT then return is_output end
   local is_of_all = name == record.store_name() or name:find(record.store_name "", 1, true) == 1
   return is_of_all and is_store or is_session
 end

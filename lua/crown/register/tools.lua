@@ -21,8 +21,12 @@ local function unreadable(answer, name)
   if found == nil then return record.unreadable(answer, name, why) end
 end
 
--- @return the record or false, and the answer; or nil, message, code
-local function read(store, name)
+--- Reads a record.
+-- @tparam table store
+-- @string name
+-- @treturn table the record, or false; or nil, message, code
+-- @treturn table the store's answer
+function tools.read(store, name)
   local answers, problem, code = store:look { name }
   if not answers then return nil, problem, code end
   local answer = answers[name]
@@ -122,7 +126,7 @@ end
 -- @tparam table store one that `marks`
 -- @treturn number seconds, by the store's clock; or nil: not for any that is known
 function tools.doubted_for(store)
-  local found, answer = read(store, record.store_name())
+  local found, answer = tools.read(store, record.store_name())
   if not found or not found.doubt or not answer.age then return nil end
   return math.max(0, rule.standing_time(found.doubt) - math.max(0, answer.age))
 end
@@ -154,12 +158,14 @@ function tools.health(store, name, patience)
   return { facts = { { "Record", leader_words(found) } }, problems = problems }
 end
 
--- Writes over an election's record, in place of the one that is seen. `change(found, answer)` → the record; or false: nothing is
--- to be written; or nil, message, code.
--- @return the record as it was; false; or nil, message, code
-local function write_over(store, name, change)
+--- Writes over a record, in place of the one that is seen.
+-- @tparam table store
+-- @string name
+-- @tparam function change `change(found, answer)` → the record; or false: nothing is to be written; or nil, message, code
+-- @treturn table the record as it was; false; or nil, message, code
+function tools.write_over(store, name, change)
   for _ = 1, WRITE_TRIES do
-    local found, answer, code = read(store, name)
+    local found, answer, code = tools.read(store, name)
     if found == nil then return nil, answer, code end
     local one, why, kind = change(found, answer)
     if not one then return one, why, kind end
@@ -194,7 +200,7 @@ end
 -- @string name
 -- @treturn table the record as it was; false when nobody leads; or nil, message, code
 function tools.ask_to_go(store, name)
-  return write_over(store, name, evicted(name))
+  return tools.write_over(store, name, evicted(name))
 end
 
 --- Code of orders that do not fit those that stand, or that are too long.
@@ -224,7 +230,7 @@ end
 -- @tparam table|boolean fields of crown.register.orders, of a pause or a hand-over; false: neither stands any more
 -- @treturn table the record as it was; false where there is none; or nil, message, code
 function tools.order(store, name, fields)
-  return write_over(store, name, function(found, answer)
+  return tools.write_over(store, name, function(found, answer)
     local problem = peers_lease(name, answer, "orders")
     if problem then return nil, problem, tools.REFUSED end
     if not found then return false end
@@ -244,8 +250,8 @@ function tools.runs(store, name, forget)
     return found and rule.mark(found, runs.forgotten(found.runs))
   end
   local found, problem, code
-  if forget then found, problem, code = write_over(store, name, forgotten)
-  else found, problem, code = read(store, name) end
+  if forget then found, problem, code = tools.write_over(store, name, forgotten)
+  else found, problem, code = tools.read(store, name) end
   if not found then return found, problem, code end
   return found.runs or {}
 end
@@ -276,7 +282,7 @@ end
 -- @tparam table leader the record that showed it
 -- @treturn boolean or nil, message, code
 function tools.has_gone(store, name, leader)
-  local found, problem, code = read(store, name)
+  local found, problem, code = tools.read(store, name)
   if found == nil then return nil, problem, code end
   return not found or found.by ~= leader.by or found.at ~= leader.at or found.epoch ~= leader.epoch
 end
