@@ -188,6 +188,12 @@ describe("the laws of a store", function()
     assert.equal("gone", problem)
   end)
 
+  it("count what is left where a store keeps a mark of what was deleted", function()
+    local store = new_shelf { deletes = true }
+    local _, _, results = tried_on(function() return store end)
+    assert.is_true(results.left > 20)
+  end)
+
   it("leave nothing behind where records can be deleted", function()
     local store = new_shelf { deletes = true, put = function(self, write)
       if write.text then return Shelf.put(self, write) end
@@ -375,6 +381,10 @@ describe("crown-lua check --laws", function()
     assert.equal("a record that nobody has written is not there", list[1].law)
     assert.is_nil(list[1].broken)
     assert.is_string(list[10].untried)
+    local silent = check(TABLE:gsub("row%[1%], row%[2%]", "nil, 'gone'"), "--json", "--oracle", "mine:x")
+    assert.equal(3, silent.code)
+    assert.same({ { error = "gone" } }, crown.json.decode(silent.stdout))
+    assert.matches("left behind: %d+ small records", silent.stderr)
   end)
 
   it("is for stores with two verbs, and for no app", function()

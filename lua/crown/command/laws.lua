@@ -11,6 +11,7 @@ local usage = require "crown.check.usage"
 local laws = {}
 
 local WRONG = 2
+local LEFT = "left behind: %d small records whose names have %s in them; nobody reads them"
 local INDENT = "\n" .. (" "):rep(13)
 
 local function line_of(one)
@@ -37,8 +38,7 @@ local function tell(results, named)
   output.line(("the laws of a store, tried on %s\n"):format(named))
   for _, one in ipairs(results) do output.line(line_of(one)) end
   if results.left > 0 then
-    output.line(("\n  left behind: %d small records whose names have %s in them; nobody reads them, and you may delete them")
-      :format(results.left, results.tag))
+    output.line("\n  " .. LEFT:format(results.left, results.tag))
   end
   output.line("\nlaws: " .. summary(results))
 end
@@ -52,7 +52,9 @@ function laws.run(for_programs)
     usage.error("check: --laws is for stores on crown.oracle.cas, and for drivers: '%s' is another oracle; docs/testing.md tells "
       .. "of conformance, which is for all", word)
   end
-  local results, problem, code = contract.call(word, module, "laws", options)
+  local results, problem, code, left = contract.call(word, module, "laws", options)
+  if not results and for_programs then output.write(json.line { { error = store.reason(problem, code) } }) end
+  if left and left.count > 0 then output.say("check", LEFT:format(left.count, left.tag)) end
   if not results then return store.unreachable("check", problem, code) end
   if for_programs then
     local list = {}

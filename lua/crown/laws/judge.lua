@@ -19,7 +19,8 @@ end
 -- @tparam function open `open(url or nil, timeout)` → a store with a client of its own; or nil and a message
 -- @string[opt] url that leads to the store
 -- @treturn table an array of `{ law = text, broken = what was seen, untried = why }`, with `left`, how many records stay behind,
--- and `tag`, which their names have; or nil and a message: the store gives no answer
+-- and `tag`, which their names have; or nil, a message, a code, and `{ count = records that may stay behind, tag = }`: the store
+-- gives no answer
 function judge.try(open, url)
   local bench, problem = Bench.new(open, url)
   if not bench then return nil, problem, "usage" end
@@ -29,8 +30,7 @@ function judge.try(open, url)
       local fine, why = pcall(law.try, bench)
       local found = fine and {} or outcome(why)
       if found.silent then
-        bench:clear()
-        return nil, found.silent
+        return nil, found.silent, nil, { count = bench:clear(), tag = bench.tag }
       end
       results[#results + 1] = { law = law.text, broken = found.broken, untried = found.untried }
     end
