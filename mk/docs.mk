@@ -1,4 +1,8 @@
 # The documentation as a site: what stands in docs/, with the Lua modules as LDoc shows them.
+.PHONY: status-pictures
+status-pictures: all packages-test ## take the pictures of the status page anew, in headless Chromium, after the page has changed
+	@tools/with-temp.sh env CROWN_LUA=$(CURDIR)/$(PROGRAM) ./$(PROGRAM) tools/status-pictures.lua docs/figures
+
 .PHONY: docs
 docs: packages-docs ## build the documentation as a site that needs no network, in build/site; dead links fail. DOCS_DATE=: not today
 	@luajit tools/check-wrapped.lua *.md $$(find docs -name '*.md')

@@ -21,6 +21,7 @@ local rules = require "crown.election.rules"
 local schema = require "crown.check.schema"
 local settings = require "crown.election.settings"
 local slots = require "crown.election.slots"
+local stores = require "crown.election.stores"
 local Term = require "crown.election.term"
 local usage = require "crown.check.usage"
 
@@ -332,6 +333,7 @@ local function plan_of(where, checked)
   if checked.oracle then oracle.expect(where, settings.oracle) end
   local module, oracle_options, word, pace = oracle.find(where, checked.oracle or settings.oracle)
   local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
+  if not settings.checking then stores.note(module, oracle_options, word) end
   return { checked = checked, module = module, oracle_options = oracle_options, word = word, pace = pace, handlers = prepared,
     is_own = pace ~= nil and not settings.checking, rules = rules.make(where, checked),
     spec = make_spec(where, checked, word, module, prepared, oracle_options) }

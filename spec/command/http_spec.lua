@@ -263,7 +263,7 @@ describe("the HTTP endpoint", function()
 
     it("shows each of several candidates of one election, with its node", function()
       start_two()
-      assert.matches('class="name">web <span class="soft">w1</span></td>', get("/").body)
+      assert.matches('class="name"><a href="history/web">web</a> <span class="soft">w1</span></td>', get("/").body)
       browser:visit(("http://127.0.0.1:%d/"):format(port))
       eventually(function() return text():find "live" end, 20)
       eventually(function() return text():find "web w1%s+leading" or text():find "web w2%s+leading" end, 20)
@@ -312,7 +312,8 @@ describe("the HTTP endpoint", function()
 
   it("is a plain table where no script runs", function()
     start "web"
-    assert.matches('<td data%-label="Election" class="name">web</td>.-<span class="badge leading">leading</span></td>', get("/").body)
+    assert.matches('<td data%-label="Election" class="name"><a href="history/web">web</a></td>'
+      .. '.-<span class="badge leading">leading</span></td>', get("/").body)
     assert.matches('<li class="good">All is well: 1 of 1 led here.</li>', get("/").body)
   end)
 end)

@@ -54,6 +54,34 @@ function Browser:run(script)
   return value
 end
 
+--- Sends a command of the DevTools protocol.
+-- @string cmd such as "Emulation.setEmulatedMedia"
+-- @tparam table params
+function Browser:devtools(cmd, params)
+  return self:call("POST", self.session .. "/goog/cdp/execute", { cmd = cmd, params = params })
+end
+
+--- Shows pages in a width, and in light or dark.
+-- @number width in pixels
+-- @string scheme "light" or "dark"
+-- @number[opt] height in pixels
+function Browser:look_like(width, scheme, height)
+  self:devtools("Emulation.setDeviceMetricsOverride", { width = width, height = height or 800, deviceScaleFactor = 1,
+    mobile = width < 600 })
+  self:devtools("Emulation.setEmulatedMedia", { features = { { name = "prefers-color-scheme", value = scheme } } })
+end
+
+--- Presses a key: "Tab", "Enter".
+-- @string key
+function Browser:press(key)
+  local code = ({ Tab = 9, Enter = 13 })[key]
+  local event = { key = key, code = key, windowsVirtualKeyCode = code, text = key == "Enter" and "\r" or nil }
+  for _, kind in ipairs { "keyDown", "keyUp" } do
+    event.type = kind
+    self:devtools("Input.dispatchKeyEvent", event)
+  end
+end
+
 function Browser:destroy()
   pcall(self.call, self, "DELETE", self.session)
   self.driver:signal "KILL"

@@ -3,13 +3,13 @@
 
 local console = require "crown.core.console"
 local control = require "crown.control"
-local past = require "crown.election.history"
 local json = require "crown.text.json"
 local oracle = require "crown.election.contract"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
 local tables = require "crown.command.tables"
+local terms_seen = require "crown.election.terms"
 local words_for = require "crown.command.words"
 
 local history = {
@@ -33,57 +33,6 @@ local LAST = 20
 local LAYOUT = { spare = { "Epoch", "Lasted", "Store" }, long = { Election = 10, Leader = 10, Store = 14 } }
 local WIDE = 80 -- columns of a terminal that has room for seconds and the year
 
--- Elections of one name in several stores are several. What was written before the store was kept counts for any.
-local function key_of(name, place)
-  return ("%s\n%s"):format(name, place or "")
-end
-
-local function begin(terms, open, entry)
-  local key = key_of(entry.name, entry.store)
-  local before, leader = open[key], entry.leader
-  if before and before.leader == leader and (before.epoch == entry.epoch or entry.epoch == 0) then return end
-  if before and not before.ended then before.ended = entry.time end
-  local term = { name = entry.name, store = entry.store, leader = leader, epoch = entry.epoch, began = entry.time }
-  open[key] = term
-  terms[#terms + 1] = term
-end
-
-local function finish(open, entry)
-  local term = open[key_of(entry.name, entry.store)]
-  if not term or term.leader ~= entry.node or term.epoch ~= entry.epoch then return end
-  term.ended, term.reason = entry.time, entry.reason
-end
-
--- Several runtimes of a host tell of the same term: it counts once, from when it was first seen.
-local function terms_of(entries, name)
-  local terms, open = {}, {}
-  for _, entry in ipairs(entries) do
-    if name == nil or entry.name == name then
-      if entry.event == "leadership.lost" then
-        finish(open, entry)
-      else
-        begin(terms, open, entry)
-      end
-    end
-  end
-  return terms
-end
-
-local function read()
-  local entries = {}
-  for _, place in ipairs(control.places()) do
-    local found, problem = past.read(place)
-    if problem then output.say("history", problem) end
-    for _, entry in ipairs(found) do entries[#entries + 1] = entry end
-  end
-  for i, entry in ipairs(entries) do entry.order = i end
-  table.sort(entries, function(a, b)
-    if a.time ~= b.time then return a.time < b.time end
-    return a.order < b.order
-  end)
-  return entries
-end
-
 local function last(terms, count)
   local kept = {}
   for i = math.max(1, #terms - count + 1), #terms do kept[#kept + 1] = terms[i] end
@@ -97,7 +46,7 @@ local function leaders_now()
   for _, runtime in ipairs(control.ask_all { ask = "status" }) do
     for _, one in ipairs(runtime.elections or {}) do
       if one.leader and not one.away then
-        now[key_of(one.name, one.store)] = { name = one.name, store = one.store, leader = one.leader, epoch = one.epoch }
+        now[terms_seen.key(one.name, one.store)] = { name = one.name, store = one.store, leader = one.leader, epoch = one.epoch }
       end
     end
   end
@@ -107,7 +56,7 @@ local function leaders_now()
   local listed, problem = list(opts)
   if not listed then output.say("history", problem) end
   for _, one in ipairs(listed or {}) do
-    now[key_of(one.name, place)] = { name = one.name, store = place, leader = one.node, epoch = one.epoch }
+    now[terms_seen.key(one.name, place)] = { name = one.name, store = place, leader = one.node, epoch = one.epoch }
   end
   return now, place
 end
@@ -121,7 +70,7 @@ end
 local function compare(terms, name)
   local now, place = leaders_now()
   for _, term in ipairs(terms) do
-    local leads = now[key_of(term.name, term.store or place)]
+    local leads = now[terms_seen.key(term.name, term.store or place)]
     if not term.ended and leads then
       term.leads = same(term, leads)
       leads.known = leads.known or term.leads
@@ -182,8 +131,8 @@ end
 --- The verb.
 function history.run(options, words)
   local name = words[1]
-  local entries = read()
-  local terms = terms_of(entries, name)
+  local terms, problems, entries = terms_seen.read(control.places(), name)
+  for _, problem in ipairs(problems) do output.say("history", problem) end
   local place = compare(terms, name)
   terms = last(terms, options.last or LAST)
   if options.json then

@@ -23,9 +23,10 @@ end
 
 --- What was kept, the oldest first.
 -- @string place the directory: this user's, or another
+-- @string[opt] name of the election; nil: of all
 -- @treturn table an array of `{ event, time, name, node, leader, epoch, reason, store }`
 -- @treturn string why a file that may be there could not be read, or nil
-function history.read(place)
+function history.read(place, name)
   local found, problem = {}, nil
   for _, file in ipairs { place .. NAME .. ".1", place .. NAME } do
     local is_plain, why = files.readable(file) -- a pipe in its place would have us wait
@@ -33,7 +34,8 @@ function history.read(place)
     local kind, blind = files.kind(file)
     if not opened and (kind or blind) then problem = why or file .. " cannot be opened" end
     for line in opened and opened:lines() or function() end do
-      local fine, entry = pcall(core.json.decode, line)
+      local is_wanted = not name or line:find(name, 1, true) -- most lines are of others, and decoding takes longest
+      local fine, entry = pcall(core.json.decode, is_wanted and line or "")
       if fine and type(entry) == "table" and entry.event and tonumber(entry.time) then found[#found + 1] = entry end
     end
     if opened then opened:close() end

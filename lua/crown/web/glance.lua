@@ -1,19 +1,25 @@
 --- What somebody has to know at a glance: how many elections are led here, and what is wrong.
 -- @internal crown.web.glance
 
+local advice = require "crown.web.advice"
+
 local glance = {}
+
+local MOST_SHOWN = 100 -- elections in trouble that are told first
 
 local CRASHES, WITHIN = 3, 300 -- so many ends of a command by itself, in so many seconds, are a loop
 
 local function new()
   return { led = 0, away = {}, failing = {}, unfenced = {}, looping = {}, doubted = {}, unkillable = {}, overdue = {},
-    failed = {} }
+    failed = {}, troubled = {} }
 end
 
 local function look(found, one)
   if one.away then table.insert(one.answers and found.failing or found.away, one.name) end
   if one.child_unfenced then table.insert(found.unfenced, one.name) end
   if one.amnesia then table.insert(found.doubted, one.name) end
+  local is_troubled = one.away or one.child_unfenced or one.amnesia
+  if is_troubled and #found.troubled < MOST_SHOWN then table.insert(found.troubled, one) end
 end
 
 -- @tparam table ends by name of an election: a command's end is its job's, and no crash
@@ -35,24 +41,14 @@ local function names_of(list)
   return #list > 3 and ("%s and %d more"):format(text, #list - 3) or text
 end
 
-local SAID = {
-  { "unfenced", "bad", "a command works on without leading" },
-  { "unkillable", "bad", "a process cannot be killed, so the lease is kept" },
-  { "away", "bad", "the store gives no answer" },
-  { "failing", "bad", "the store answers with a failure" },
-  { "looping", "bad", "the command keeps ending by itself" },
-  { "overdue", "bad", "the job is overdue: due, and neither done nor running" },
-  { "failed", "warn", "the job has failed" },
-  { "doubted", "warn", "the store may have forgotten who leads: nobody claims for a while" },
-}
-
 --- Looks at all elections.
 -- @tparam function each_page calls a function with what crown.core.election.glance() gives of a page: how many lead, and the
 -- statuses of those that something may be wrong with
 -- @tparam table changes of crown.web.history.list
 -- @number now the wall clock
 -- @tparam[opt] table jobs as of crown.web.jobs
--- @treturn table `{ led =, alarms = { { level = "bad" or "warn", text = } … } }`
+-- @treturn table `{ led =, alarms = { { level = "bad" or "warn", text =, first =, key = } … }, troubled = }`: what to do first;
+-- the key of crown.web.advice; statuses of the first elections that something is wrong with
 function glance.look(each_page, changes, now, jobs)
   local found, alarms = new(), {}
   each_page(function(led, some)
@@ -66,11 +62,14 @@ function glance.look(each_page, changes, now, jobs)
     if list then table.insert(list, job.name) end
   end
   look_at_changes(found, changes, now, ends)
-  for _, said in ipairs(SAID) do
-    local list = found[said[1]]
-    if #list > 0 then alarms[#alarms + 1] = { level = said[2], text = ("%s: %s"):format(names_of(list), said[3]) } end
+  for _, said in ipairs(advice) do
+    local list = found[said.key]
+    if #list > 0 then
+      alarms[#alarms + 1] = { key = said.key, level = said.level, text = ("%s: %s"):format(names_of(list), said.text),
+        first = said.first }
+    end
   end
-  return { led = found.led, alarms = alarms }
+  return { led = found.led, alarms = alarms, troubled = found.troubled }
 end
 
 return glance

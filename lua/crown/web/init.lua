@@ -5,6 +5,7 @@ local conditions = require "crown.link.conditions"
 local core = require "crown.core"
 local elections = require "crown.core.election"
 local glance = require "crown.web.glance"
+local help = require "crown.web.help"
 local history = require "crown.web.history"
 local http = require "crown.core.http"
 local jobs = require "crown.web.jobs"
@@ -12,6 +13,10 @@ local json = require "crown.text.json"
 local kept = require "crown.web.kept"
 local metrics = require "crown.web.metrics"
 local page = require "crown.web.page"
+local settings = require "crown.election.settings"
+local store_page = require "crown.web.store_page"
+local stores = require "crown.election.stores"
+local terms_page = require "crown.web.terms_page"
 local usage = require "crown.check.usage"
 
 local web = {}
@@ -19,6 +24,7 @@ local web = {}
 local TEXT, JSON, HTML = "text/plain; charset=utf-8", "application/json", "text/html; charset=utf-8"
 
 local TTL_UNKNOWN = 30 -- seconds, of an oracle that does not tell its TTL
+local STORES_KEPT = 2 -- seconds that the answer of a store lasts
 local PAGE = 500 -- elections at a time: what comes from C cannot be interrupted, and others want their turn
 local BORN = ("%d.%x."):format(core.pid, os.time()) -- begins our stamps: another runtime's say nothing here
 
@@ -44,6 +50,18 @@ local function statuses(most)
   return list
 end
 
+-- The first elections, those that something is wrong with before all others, also where they are not among the first.
+local function troubled_first(list, troubled)
+  local is_there, sorted = {}, {}
+  for i, one in ipairs(troubled) do
+    is_there[settings.key(one.name, one.node)], sorted[i] = true, one
+  end
+  for _, one in ipairs(list) do
+    if not is_there[settings.key(one.name, one.node)] then sorted[#sorted + 1] = one end
+  end
+  return { unpack(sorted, 1, math.min(#sorted, page.MOST)) }
+end
+
 -- Calls fn for each page of all elections with how many lead, and the statuses of those that may be in trouble: most are not, and
 -- ten thousand statuses cost more than all else that is told of them.
 local function each_glance(fn)
@@ -62,7 +80,7 @@ end
 local function as_json(list, at, delta)
   local seen = seen_at_a_glance()
   local head = json.valid({ node = core.node(), version = core.version, pid = core.pid, total = elections.count(), stamp = at,
-    delta = delta, led = seen.led, alarms = seen.alarms }, "alarms")
+    delta = delta, led = seen.led, alarms = seen.alarms, troubled = seen.troubled }, "alarms", "troubled")
   return 200, JSON, ('%s,"elections":[%s],"changes":%s}\n'):format(head:sub(1, -2), list, history.json())
 end
 
@@ -127,15 +145,43 @@ local function health(store)
   return problem and 503 or 200, TEXT, problem or "ok\n"
 end
 
+-- However many ask here, the stores are asked no more often.
+local function stores_say()
+  return kept.get("stores", stores.ask, STORES_KEPT)
+end
+
+local function stores_as_json()
+  local parts = {}
+  for i, one in ipairs(stores_say()) do parts[i] = json.valid(one, "elections") end
+  return ('{"stores":[%s]}\n'):format(table.concat(parts, ","))
+end
+
+local function terms_of(name)
+  return kept.get("terms of " .. name, function()
+    local text = terms_page.render(name, core.version, core.pid)
+    if not text then return 404, TEXT, "this host has seen no such election\n" end
+    return 200, HTML, text
+  end)
+end
+
 local pages = {
   ["/"] = function()
     return kept.get("page", function()
       local seen = seen_at_a_glance()
-      return 200, HTML, page.render { node = core.node(), version = core.version, pid = core.pid, total = elections.count(),
-        elections = statuses(page.MOST), changes = history.list(), led = seen.led, alarms = seen.alarms,
-        jobs = jobs.all() }
+      return 200, HTML, page.render { node = core.node(), version = core.version, pid = core.pid,
+        total = elections.count(), elections = troubled_first(statuses(page.MOST), seen.troubled), changes = history.list(),
+        led = seen.led, alarms = seen.alarms, jobs = jobs.all() }
     end)
   end,
+  ["/store"] = function()
+    return kept.get("store", function()
+      return 200, HTML, store_page.render(stores_say(), core.version, core.pid)
+    end)
+  end,
+  ["/api/store"] = function()
+    return kept.get("store as JSON", function() return 200, JSON, stores_as_json() end)
+  end,
+  ["/help"] = function() return 200, HTML, help.page(core.version, core.pid) end,
   ["/healthz"] = function(_, store) return health(store) end,
   ["/metrics"] = function()
     return kept.get("metrics", function()
@@ -167,7 +213,10 @@ function web.answer(path, since, store)
   if most then return listed(math.min(most, elections.count()), since) end
   local name = path:match "^/leader/(.+)$"
   if name then return leader(name) end
-  return 404, TEXT, "there are /, /metrics, /healthz, /leader/NAME, /api/jobs, /api/elections and /api/elections/MOST\n"
+  name = path:match "^/history/([%w_.-]+)$"
+  if name then return terms_of(name) end
+  return 404, TEXT, "there are /, /store, /history/NAME, /help, /metrics, /healthz, /leader/NAME, "
+    .. "/api/jobs, /api/store, /api/elections and /api/elections/MOST\n"
 end
 
 local function parse(where)

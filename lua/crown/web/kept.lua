@@ -11,12 +11,12 @@ local TIMES, MOST = 50, 5 -- an answer lasts for so many times what it took, and
 
 local entries = {}
 
-local function entry(key, make)
+local function entry(key, make, least)
   local one = {}
   one.run = Shared.new(function()
     local began = core.now()
     one.answer = { make() }
-    local lasts = math.min(TIMES * (core.now() - began), MOST)
+    local lasts = math.max(math.min(TIMES * (core.now() - began), MOST), least or 0)
     core.detach(function()
       core.sleep(lasts)
       entries[key] = nil
@@ -29,10 +29,11 @@ end
 --- An answer, made now or a moment ago.
 -- @string key what it answers
 -- @tparam function make returns it; may take long
+-- @number[opt] least seconds that it lasts, also where it took no time
 -- @return what make returned
 -- @raise what make raised
-function kept.get(key, make)
-  local one = entries[key] or entry(key, make)
+function kept.get(key, make, least)
+  local one = entries[key] or entry(key, make, least)
   entries[key] = one
   local answer, problem = one.answer, nil
   if not answer then answer, problem = one.run:ask() end

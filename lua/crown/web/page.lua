@@ -2,9 +2,9 @@
 -- @internal crown.web.page
 
 local barred = require "crown.text.barred"
+local html = require "crown.web.html"
 local jobs = require "crown.web.jobs"
 local script = require "crown.web.script"
-local style = require "crown.web.style"
 
 local page = {}
 
@@ -15,20 +15,7 @@ local LABELS = { "Election", "State", "Leader", "Epoch", "Lease", "For", "Comman
 local KINDS = { "name", "state", "leader", "epoch", "lease", "for", "command", "store", "change" } -- their CSS classes
 local NONE = "–"
 
-local function escape(text)
-  return (tostring(text):gsub('[&<>"\']', { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
-    ["'"] = "&#39;" }))
-end
-
-local function map(list, fn)
-  local parts = {}
-  for i = 1, #list do parts[i] = fn(list[i]) end
-  return table.concat(parts, "\n")
-end
-
-local function moment(time)
-  return os.date("%Y-%m-%d %H:%M:%S", time)
-end
+local escape, map, moment = html.escape, html.map, html.moment
 
 local function seconds(value)
   return value and ("%.1f s"):format(value) or NONE
@@ -75,7 +62,8 @@ end
 
 -- Of several candidates of one election here, each has a node of its own.
 local function name_of(one, node)
-  return escape(one.name) .. (one.node ~= node and (' <span class="soft">%s</span>'):format(escape(one.node)) or "")
+  local link = ('<a href="history/%s">%s</a>'):format(escape(one.name), escape(one.name))
+  return link .. (one.node ~= node and (' <span class="soft">%s</span>'):format(escape(one.node)) or "")
 end
 
 local function row_of(one, latest, node)
@@ -99,24 +87,19 @@ local function change_of(change)
     change.name and escape(change.name) .. " · " or "", escape(change_text(change)))
 end
 
+-- What is wrong, what to do first, and where more of it stands.
 local function alarm_of(alarm)
-  return ('<li class="%s">%s</li>'):format(alarm.level, escape(alarm.text))
+  if not alarm.key then return ('<li class="%s">%s</li>'):format(alarm.level, escape(alarm.text)) end
+  return ('<li class="%s">%s<p>%s <a href="help#%s">More</a></p></li>'):format(alarm.level, escape(alarm.text),
+    escape(alarm.first), alarm.key)
 end
 
 local NOT_TOLD = "-" -- of crown.cron.cells
 
 local function job_row(heading, one)
-  local cells = {}
-  for i, cell in ipairs(one.cells) do
-    local class = i == #one.cells and jobs.level(one) or cell == NOT_TOLD and "none" or ""
-    cells[i] = ('<td data-label="%s" class="%s">%s</td>'):format(heading[i], class, escape(cell))
-  end
-  return "<tr>" .. table.concat(cells) .. "</tr>"
-end
-
-local function table_of(id, heading, rows)
-  return ('<table id="%s">\n<thead><tr>%s</tr></thead>\n<tbody>\n%s\n</tbody>\n</table>'):format(id,
-    map(heading, function(word) return "<th>" .. word .. "</th>" end), rows)
+  return html.row(heading, one.cells, function(i, cell)
+    return i == #one.cells and jobs.level(one) or cell == NOT_TOLD and "none" or ""
+  end)
 end
 
 local function more_of(count, path)
@@ -127,7 +110,7 @@ local function jobs_of(list)
   if not list then return "" end
   local shown = { unpack(list, 1, math.min(#list, page.MOST)) }
   local rows = map(shown, function(one) return job_row(list.heading, one) end)
-  return ("<h2>Jobs</h2>\n%s\n%s"):format(table_of("jobs", list.heading, rows), more_of(#list - #shown, "api/jobs"))
+  return ("<h2>Jobs</h2>\n%s\n%s"):format(html.table_of("jobs", list.heading, rows), more_of(#list - #shown, "api/jobs"))
 end
 
 local function js_array(list)
@@ -136,19 +119,7 @@ end
 
 local SCRIPT = script:gsub("@(%u+)@", { LABELS = js_array(LABELS), KINDS = js_array(KINDS) })
 
-local TEMPLATE = [[
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title</title>
-<style>$style</style>
-</head>
-<body>
-<header><h1>Elections on $node</h1><span class="soft">crown-lua $version, process $pid</span>
-<span id="live" class="soft">as of $now; reload for more</span></header>
-<main>
+local MAIN = [[
 <ul id="alarms" role="status">
 $alarms
 </ul>
@@ -160,12 +131,7 @@ $jobs
 <ol>
 $changes
 </ol>
-<p id="empty" class="soft"$hidden>Nothing has changed since this page is served.</p>
-</main>
-<script>$script</script>
-</body>
-</html>
-]]
+<p id="empty" class="soft"$hidden>Nothing has changed since this page is served.</p>]]
 
 local function latest_of(changes)
   local latest = {}
@@ -182,17 +148,12 @@ end
 function page.render(state)
   local latest, led = latest_of(state.changes), ("%d of %d led here"):format(state.led, state.total)
   local alarms = #state.alarms > 0 and state.alarms or { { level = "good", text = ("All is well: %s."):format(led) } }
-  local values = {
-    title = escape(("%s%s – %s"):format(#state.alarms > 0 and "⚠ " or "", led, state.node)), style = style,
-    script = SCRIPT, node = escape(state.node),
-    version = escape(state.version), pid = ("%d"):format(state.pid), now = moment(), alarms = map(alarms, alarm_of),
-    elections = table_of("elections", LABELS, map(state.elections, function(one) return row_of(one, latest, state.node) end)),
-    changes = map(state.changes, change_of),
-    jobs = jobs_of(state.jobs),
-    hidden = #state.changes > 0 and " hidden" or "",
-    more = more_of(state.total - #state.elections, "api/elections"),
-  }
-  return (TEMPLATE:gsub("%$(%l+)", values))
+  local rows = map(state.elections, function(one) return row_of(one, latest, state.node) end)
+  local main = MAIN:gsub("%$(%l+)", { alarms = map(alarms, alarm_of), elections = html.table_of("elections", LABELS, rows),
+    changes = map(state.changes, change_of), jobs = jobs_of(state.jobs), hidden = #state.changes > 0 and " hidden" or "",
+    more = more_of(state.total - #state.elections, "api/elections") })
+  return html.page { here = "./", title = escape(("%s%s – %s"):format(#state.alarms > 0 and "⚠ " or "", led, state.node)),
+    heading = "Elections on " .. escape(state.node), version = state.version, pid = state.pid, main = main, script = SCRIPT }
 end
 
 return page

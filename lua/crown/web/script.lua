@@ -13,10 +13,14 @@ function span(s) {
   if (s < 86400) return Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min";
   return Math.floor(s / 86400) + " d " + Math.floor(s % 86400 / 3600) + " h";
 }
+function zone(minutes) {
+  const two = n => String(Math.floor(n)).padStart(2, "0"), most = Math.abs(minutes);
+  return (minutes < 0 ? "-" : "+") + two(most / 60) + two(most % 60);
+}
 function moment(date) {
   const two = n => String(n).padStart(2, "0");
   return date.getFullYear() + "-" + two(date.getMonth() + 1) + "-" + two(date.getDate()) + " " + two(date.getHours()) + ":"
-    + two(date.getMinutes()) + ":" + two(date.getSeconds());
+    + two(date.getMinutes()) + ":" + two(date.getSeconds()) + " " + zone(-date.getTimezoneOffset());
 }
 function element(tag, text, name) {
   const made = document.createElement(tag);
@@ -53,16 +57,29 @@ function change(c) {
   return [c.event.replace(".", ": ").replace("_", " "), c.leader && "leader " + c.leader, c.epoch && "epoch " + c.epoch, how,
     c.reason].filter(Boolean).join(" · ");
 }
+function troubled(e) { return e.away !== undefined || e.child_unfenced || e.amnesia ? 1 : 0; }
+function alarm(a) {
+  const item = element("li", a.text, a.level);
+  if (!a.key) return item;
+  const first = element("p", a.first + " "), more = element("a", "More");
+  more.href = "help#" + a.key;
+  first.append(more);
+  item.append(first);
+  return item;
+}
 function key(e) { return e.name + "\n" + e.node; }
 function named(e) {
   const cell = document.createElement("span");
-  cell.append(e.name);
+  const link = element("a", e.name);
+  link.href = "history/" + e.name;
+  cell.append(link);
   if (e.node !== last.node) cell.append(" ", element("span", e.node, "soft"));
   return cell;
 }
 let known = new Map(), stamp = "", last = null;
 function take(state) {
   if (!state.delta) known = new Map();
+  for (const e of state.troubled) known.set(key(e), { ...e, at: performance.now() / 1000 });
   for (const e of state.elections)
     if (known.has(key(e)) || known.size < 1000) known.set(key(e), { ...e, at: performance.now() / 1000 });
   stamp = state.stamp;
@@ -92,6 +109,7 @@ function show() {
   const now = performance.now() / 1000, wanted = $("#filter").value.trim().toLowerCase(), latest = new Map();
   for (const c of last.changes) if (c.name && !latest.has(c.name)) latest.set(c.name, c);
   const shown = [...known.values()].filter(e => !wanted || matches(e, wanted));
+  shown.sort((a, b) => troubled(b) - troubled(a)); // keeps the order of all others
   $("#elections tbody").replaceChildren(...shown.map(e => row(e, latest, now)));
   $("ol").replaceChildren(...last.changes.filter(c => !wanted || (c.name || "").toLowerCase().includes(wanted)).map(c => {
     const item = element("li", element("time", moment(new Date(c.time * 1000))), c.event.split(".")[1]);
@@ -101,7 +119,7 @@ function show() {
   $("#empty").hidden = last.changes.length > 0;
   const led = last.led + " of " + last.total + " led here";
   document.title = (last.alarms.length ? "⚠ " : "") + led + " – " + last.node;
-  $("#alarms").replaceChildren(...(last.alarms.length ? last.alarms.map(a => element("li", a.text, a.level))
+  $("#alarms").replaceChildren(...(last.alarms.length ? last.alarms.map(alarm)
     : [element("li", "All is well: " + led + ".", "good")]));
 }
 function job(j, heading) {

@@ -22,6 +22,12 @@ h1 { font-size: 1.35rem; margin: 0; } h2 { font-size: 1.05rem; margin: 2rem 0 .5
 #alarms li::before { display: none; }
 #alarms li.bad { border-color: var(--bad); background: var(--badback); }
 #alarms li.warn { border-color: var(--wait); background: var(--waitback); }
+#alarms p { margin: 0; font-weight: 400; }
+a { color: var(--accent); } nav { display: flex; gap: 1rem; flex-basis: 100%; } nav a[aria-current] { color: var(--ink);
+  font-weight: 600; text-decoration: none; }
+a:focus-visible, input:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+td.name a { color: inherit; text-decoration-color: var(--soft); }
+.problem { color: var(--bad); font-weight: 600; } section p { margin: .25rem 0; max-width: 50rem; }
 #filter { width: 100%; max-width: 24rem; margin-bottom: .75rem; padding: .4rem .7rem; font: inherit; color: inherit;
   background: var(--panel); border: 1px solid var(--line); border-radius: .4rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
