@@ -6,27 +6,16 @@ local Bell = require "crown.consul.bell"
 local calendar = require "crown.text.calendar"
 local Client = require "crown.consul.client"
 local json = require "crown.text.json"
+local options = require "crown.consul.options"
 local place = require "crown.consul.place"
 local record = require "crown.register.record"
 local singly = require "crown.link.singly"
 local store_options = require "crown.oracle.options"
 local tools = require "crown.consul.tools"
-local usage = require "crown.check.usage"
 
-local LONGEST = 256 -- bytes of a name: a key goes into a URL
-
-local function lock_problem(lock)
-  if #lock > LONGEST then return ("must have at most %d bytes"):format(LONGEST) end
-end
-
-local driver = { word = "consul", ttl = 15, schemes = { "consul", "consuls" }, options = {
-  url = { type = "string" },
-  recipe = { type = "string", values = { "register" } },
-  token_file = { type = "string" },
-  dc = { type = "string", match = "^[%w_-]+$", match_words = "a datacenter's name: letters, digits, - and _" },
-  ca = { type = "string" }, cert = { type = "string" }, key = { type = "string" },
-  lock = store_options.lock(lock_problem),
-} }
+local driver = { word = "consul", ttl = 15, schemes = { "consul", "consuls" },
+  options = { recipe = { type = "string", values = options.RECIPES } } }
+for name, rule in pairs(options.COMMON) do driver.options[name] = rule end
 
 local NO_MEMORY = "" -- nothing in Consul's API tells what it has from what a snapshot brings back
 local NO_KEY = 0 -- the index that a write names where there is no key
@@ -139,9 +128,6 @@ function Store:rights() return tools.rights(self.client, self.place.timeout) end
 -- @treturn table the options, checked; or nil and a message
 function driver.check(opts, rules)
   local checked = store_options.check(driver.word, opts, rules)
-  if not checked.recipe then
-    usage.error("oracle 'consul': give recipe=register: the format of 'consul lock' is not spoken")
-  end
   local found, problem = place.find(checked.url)
   if not found then return nil, problem end
   return checked

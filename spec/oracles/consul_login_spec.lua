@@ -1,6 +1,6 @@
 -- How a candidate logs in to Consul, and what it is told of its rights, on the stand-in.
 local authority = require "support.authority"
-local consul = require "crown.oracles.consul"
+local consul = require("crown.oracles.consul").chosen { recipe = "register" }
 local Player = require "support.oracle_candidate"
 local run = require "support.run"
 local Server = require "support.consul_server"
@@ -90,14 +90,15 @@ describe("a login to Consul", function()
   end)
 
   for _, case in ipairs {
-    { "consul://127.0.0.1/x", "give recipe=register" },
     { "consul://127.0.0.1?recipe=register", "names no prefix" },
     { "consul://127.0.0.1/a//b?recipe=register", "has a part that is no key" },
     { "consul://127.0.0.1/a@b?recipe=register", "" },
     { "consul://token@127.0.0.1/x?recipe=register", "a token is no part of the URL" },
     { "consul://127.0.0.1/x?recipe=register&ca=/etc/hosts", "ca has no effect without TLS: consuls://" },
     { "consul://127.0.0.1:99999/x?recipe=register", "no valid host or port" },
-    { "consul://127.0.0.1/x?recipe=lock", "recipe" },
+    { "consul://127.0.0.1/x?recipe=semaphore", "recipe" },
+    { "consul://127.0.0.1/x?lock_delay=61", "lock_delay" },
+    { "consul://127.0.0.1/x?recipe=register&lock_delay=3", "lock_delay" },
   } do
     it("is refused before it is asked: " .. case[1], function()
       local result = run { "check", "--oracle", case[1], "run", "x", "true" }

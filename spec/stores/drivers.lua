@@ -208,6 +208,12 @@ local LIST = {
   { name = "consul", store = "consul", address = in_a_key, hurt = hurt_of_consul,
     epochs_anew = { forget = true, older = true },
     lacks = { sessions = "a connection is no session", clock = "no time of the server counts" } },
+  { name = "consul_lock", store = "consul_lock", epochs_anew = { forget = true }, hurt = function(store)
+    local hurt = hurt_of_consul(store)
+    hurt.delete, hurt.older = nil, nil
+    return hurt
+  end, lacks = { sessions = "spec/oracles/consul_lock_spec.lua has it", clock = "no time of the server counts",
+    delete = "who deletes the key frees the election, as docs/oracle-consul.md says", older = "its newcomers cannot tell" } },
   { name = "zookeeper", store = "zookeeper", hurt = hurt_of_zookeeper, epochs_anew = { forget = true, older = true },
     lacks = { sessions = "no client may end another's session", clock = "no clock of the server's counts",
       deny = "an ACL is a node's: spec/oracles/zookeeper_spec.lua has it",

@@ -21,8 +21,9 @@ end
 -- @number[opt] at another port that leads there
 -- @treturn string
 function Server:url(more, at)
-  return ("%s://127.0.0.1:%d/spec?recipe=register%s"):format(self.authority and "consuls" or "consul", at or self.port,
-    more and "&" .. more or "")
+  local recipe = more and more:find("recipe=", 1, true) and "" or "recipe=register&"
+  return (("%s://127.0.0.1:%d/spec?%s%s"):format(self.authority and "consuls" or "consul", at or self.port, recipe, more or "")
+    :gsub("&$", ""))
 end
 
 --- The same as options beside a URL.

@@ -22,11 +22,11 @@ local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgre
   redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, majority = redis.majority,
   etcd = etcd.single, etcd3 = etcd.three, mysql = mysql.single, nats = nats.single, nats3 = nats.three,
   kubernetes = kubernetes.single, s3 = s3.single,
-  consul = consul.single, zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
+  consul = consul.single, consul_lock = consul.lock, zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
 
 --- The names, in order.
 stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "majority", "etcd", "etcd3", "mysql",
-  "nats", "nats3", "kubernetes", "s3", "consul", "zookeeper", "zookeeper3", "http" }
+  "nats", "nats3", "kubernetes", "s3", "consul", "consul_lock", "zookeeper", "zookeeper3", "http" }
 
 --- Starts a store.
 -- @string name

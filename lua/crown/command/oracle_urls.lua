@@ -19,7 +19,7 @@ local URLS = {
   { "etcd://HOST,HOST/PREFIX", "etcd's own election; etcds:// with TLS" },
   { "mysql://USER@HOST/DATABASE", "a lease in MySQL or MariaDB; mysqls:// with TLS" },
   { "s3://BUCKET/PREFIX", "a lease in objects of S3, or of a server like it" },
-  { "consul://HOST,HOST/PREFIX?recipe=register", "a lease in Consul's keys; consuls:// with TLS" },
+  { "consul://HOST,HOST/PREFIX", "a lock of Consul, beside consul lock; consuls:// with TLS" },
   { "k8s:NAMESPACE", "a Lease of Kubernetes, beside client-go" },
   { "zookeeper://HOST,HOST/PATH", "beside Curator or kazoo; zookeepers:// with TLS" },
   { "nats://HOST,HOST/BUCKET", "a key in a JetStream bucket, beside Choria; tls:// with TLS" },

@@ -187,8 +187,8 @@ end
 function Client:write(operations, timeout, is_urgent)
   local list = {}
   for i, one in ipairs(operations) do list[i] = { KV = one } end
-  local answer, problem, code = self:ask({ path = "/v1/txn", method = "PUT", body = json.encode(list), is_urgent = is_urgent },
-    timeout)
+  local body = json.encode(list):gsub('"Flags":"(%d+)"', '"Flags":%1') -- more digits than a number of Lua has
+  local answer, problem, code = self:ask({ path = "/v1/txn", method = "PUT", body = body, is_urgent = is_urgent }, timeout)
   if not answer then return nil, problem, code end
   local found = json.object(answer.body)
   if not found then return self:strange() end

@@ -116,6 +116,7 @@ function oracle.find(where, given)
     usage.error("%s: oracle '%s': url must be a string, not a %s", where, word, type(options.url))
   end
   if is_own or is_url then read_query(where, options) end
+  if is_own and module.chosen then module = module.chosen(options) end -- one of several formats in the same store
   return module, options, word, is_own and Pace.take(options) or nil
 end
 

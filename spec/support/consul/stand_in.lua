@@ -45,6 +45,9 @@ local function respond(connection, status, body, index)
   return web.respond(connection, status, body, headers)
 end
 
+-- Flags have more digits than a number of Lua has: here they are texts.
+local function encode(found, ...) return (json.encode(found, ...):gsub('"Flags":"(%d+)"', '"Flags":%1')) end
+
 local function value_of(found) return type(found) == "boolean" and tostring(found) or json.encode(found) end
 
 local function plain(connection, status, text) return respond(connection, status, text) end
@@ -106,14 +109,14 @@ local function get(connection, request, key)
     if options.recurse then
       for i, one in ipairs(found) do found[i] = state:get(one, keys) end
     end
-    return respond, connection, 200, json.encode(found), state.kept.keys_index
+    return respond, connection, 200, encode(found), state.kept.keys_index
   end
   local entry, index = block(options, function()
     local one = state:get(key, keys)
     return one, index_of(one)
   end)
   if not entry then return respond, connection, 404, "", index end
-  return respond, connection, 200, json.encode { entry }, index
+  return respond, connection, 200, encode { entry }, index
 end
 
 local function put(connection, request, key)
@@ -154,7 +157,7 @@ local function conflict(connection, number, what)
 end
 
 local function of_transaction(connection, request, may)
-  local list = json.list(request.body)
+  local list = json.list((request.body:gsub('"Flags":(%d+)', '"Flags":"%1"')))
   if not list then return plain, connection, 400, "Failed to parse body" end
   if #list > OPS_MOST then return plain, connection, 413, "Transaction contains too many operations" end
   local ops = {}
@@ -168,7 +171,7 @@ local function of_transaction(connection, request, may)
   end
   local results, errors = state:transact(ops)
   if not results then return respond, connection, 409, json.encode { Errors = errors } end
-  return respond, connection, 200, json.encode({ Results = results }, "Results")
+  return respond, connection, 200, encode({ Results = results }, "Results")
 end
 
 -- --- sessions

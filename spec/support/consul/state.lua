@@ -81,7 +81,7 @@ end
 local function set(self, index, key, value, flags)
   local keys = self.kept.keys
   local one = keys[key] or { created = index, lock = 0 }
-  one.value, one.flags, one.modified = value, flags or 0, index
+  one.value, one.flags, one.modified = value, flags or "0", index
   keys[key], self.kept.keys_index = one, index
   return one
 end
@@ -109,6 +109,24 @@ verbs["delete-cas"] = function(self, index, op)
   if is_there and not stands(self, op.Key, op.Index) then return nil, ('failed to delete key "%s", index is stale'):format(op.Key) end
   drop(self, index, op.Key)
   return false
+end
+
+function verbs.lock(self, index, op)
+  local id, one = op.Session, self.kept.keys[op.Key]
+  if (self.delays[op.Key] or 0) > core.now() then return nil, ('failed to lock key "%s" due to lock delay'):format(op.Key) end
+  if not self.kept.sessions[id] then return nil, ('invalid session "%s"'):format(tostring(id)) end
+  if one and one.session and one.session ~= id then return nil, ('failed to lock key "%s", lock is already held'):format(op.Key) end
+  local is_new = not (one and one.session)
+  local made = set(self, index, op.Key, op.value, op.Flags)
+  made.session = id
+  if is_new then made.lock = made.lock + 1 end
+  return made
+end
+
+verbs["check-index"] = function(self, _, op)
+  local one = self.kept.keys[op.Key]
+  if one and one.modified == op.Index then return one end
+  return nil, ('failed index check for key "%s", current modify index %d != %d'):format(op.Key, one and one.modified or 0, op.Index)
 end
 
 --- Carries a transaction out: all of it or nothing.
@@ -165,20 +183,12 @@ end
 --- Has a session hold a key.
 -- @string key
 -- @string value
--- @number flags
+-- @string flags
 -- @string id of the session
 -- @treturn boolean whether it does; nil: there is no such session
 function State:acquire(key, value, flags, id)
   if not self.kept.sessions[id] then return nil end
-  if (self.delays[key] or 0) > core.now() then return false end
-  local one = self.kept.keys[key]
-  if one and one.session and one.session ~= id then return false end
-  local is_new = not (one and one.session)
-  local made = set(self, next_index(self), key, value, flags)
-  made.session = id
-  if is_new then made.lock = made.lock + 1 end
-  changed(self)
-  return true
+  return self:transact { { Verb = "lock", Key = key, value = value, Flags = flags, Session = id } } ~= nil
 end
 
 --- Has a session let a key go.

@@ -29,4 +29,16 @@ function consul.single()
   return store
 end
 
+--- The same in the format of `consul lock`: a session lasts no longer than its TTL, which is all that Consul promises.
+function consul.lock()
+  local store = consul.single()
+  local server = store.server
+  store.ttl, store.cost = 2, 20
+  function store.url(number) return server:url("recipe=lock&amnesia_wait=0", number) end
+  store.faults.delete = nil -- as docs/oracle-consul.md says
+  store.faults.older_data = nil -- newcomers cannot tell
+  store.faults.leads_anew = server_faults.said("another server leads", function() server:trick { anew = true } end)
+  return store
+end
+
 return consul
