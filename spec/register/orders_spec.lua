@@ -11,7 +11,7 @@ describe("an order", function()
       { { pause = true, by = "ann", why = "a new disk" }, false, "paused", "paused by ann: a new disk" },
       { { pause = true }, true, "paused", "paused" },
       { { pause = true, keep = true }, true },
-      { { pause = true, keep = true }, false, "paused", "paused; the leader goes on" },
+      { { pause = true, keep = true }, false, "paused", "paused; a leader may go on" },
       { { pause = true, ["until"] = NOW }, true },
       { { pause = true, keep = true, ["until"] = NOW - 1 }, false },
       { { to = "bob" }, false },
@@ -130,7 +130,7 @@ describe("a candidate obeys", function()
     assert.is_nil(one.barred)
     one.release()
     here.pass(2)
-    assert.equal("paused: paused; the leader goes on", one.barred)
+    assert.equal("paused: paused; a leader may go on", one.barred)
     assert.is_false((one.claim()))
   end)
 

@@ -48,8 +48,9 @@ end
 --- Who gives the order.
 -- @treturn string such as "ann@host", or the host where the environment names no user
 function ordering.by()
-  local user = os.getenv "SUDO_USER" or os.getenv "USER" or os.getenv "LOGNAME"
-  return printable((user and user .. "@" or "") .. core.node())
+  local user = ""
+  for _, name in ipairs { "SUDO_USER", "USER", "LOGNAME" } do user = user ~= "" and user or os.getenv(name) or "" end
+  return printable((user ~= "" and user .. "@" or "") .. core.node())
 end
 
 --- Who leads.

@@ -67,7 +67,8 @@ function pause.run(options, words)
     output.say("pause", ("%s has not stepped down in time: nobody follows it when it does"):format(leader))
     return 1
   end
-  if list then output.line((is_over and "%s's lease is over" or "%s has stepped down"):format(leader)) end
+  local gone = is_over and "%s's lease is over" or before.ends_alike and "%s leads no more" or "%s has stepped down"
+  if list then output.line(gone:format(leader)) end
   return 0
 end
 

@@ -320,7 +320,8 @@ local function try_laws(self, opts)
   if not urls then return try_laws_of(self.driver, checked, opts) end
   local all = { left = 0 }
   for _, url in ipairs(urls) do
-    local results, why, code, left = try_laws_of(self.driver, setmetatable({ url = url, urls = false }, { __index = checked }), opts)
+    local server = setmetatable({ url = url, urls = false }, { __index = checked })
+    local results, why, code, left = try_laws_of(self.driver, server, opts)
     if not results then return nil, why, code, left end
     for _, one in ipairs(results) do
       one.law = ("%s: %s"):format(self.driver.label(url), one.law)

@@ -142,12 +142,14 @@ local function write(store, name, fields)
   return nil, ("the orders of '%s' change faster than they can be written"):format(name)
 end
 
+-- In such a store a leader that has died is gone like one that has stepped down.
 local function order_by(how, list)
   return function(opts, name)
     local found, problem, code = list(opts)
     if not found then return nil, problem, code end
     local before = { name = name, is_unknown = true } -- nothing may be there of an election that nobody leads
     for _, one in ipairs(found) do before = one.name == name and one or before end
+    before.ends_alike = true
     local fields, written = opts.order
     written, problem, code = how.visit(opts, function(store) return write(store, name, fields) end)
     if not written then return nil, problem, code end

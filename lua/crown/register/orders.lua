@@ -91,7 +91,7 @@ end
 
 local function told(what, found)
   local parts = { what, instant("since", found.since), instant("until", found["until"]), found.by and " by " .. found.by or "",
-    found.keep and "; the leader goes on" or "", found.why and ": " .. found.why or "" }
+    found.keep and "; a leader may go on" or "", found.why and ": " .. found.why or "" }
   return table.concat(parts)
 end
 
