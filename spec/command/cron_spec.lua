@@ -41,6 +41,16 @@ describe("crown-lua cron --check", function()
     assert.matches(": 1 job, not as it should be\n$", result.stdout)
   end)
 
+  it("names each mistake of a line of options, and the column of a user", function()
+    local result = check "CRON_TZ=UTC\n#: retries=-1 overlap=yes timeout=1s timeout=2s\n0 3 * * * root true\n1 3 * * * root-backup now\n"
+    assert.equal(2, result.code)
+    local said = {}
+    for line in result.stderr:gmatch "[^\n]+" do said[#said + 1] = line:match "^crown%-lua: cron: [^:]*:(%d+:%d+: .*)$" end
+    assert.same({ "2:4: retries=-1 is no number from 0 to 100",
+      "2:15: overlap: a job never runs beside itself here; two jobs with two names do", "2:38: timeout is given twice",
+      "3:11: 'root' is a user of this host, and no program: there is no column for the user here, unlike in /etc/cron.d" }, said)
+  end)
+
   it("warns where the zone of each host counts", function()
     local result = check "0 3 * * * job\n"
     assert.equal(0, result.code)
@@ -67,7 +77,7 @@ describe("crown-lua cron --check", function()
     end
     local wrong = run({ "cron", "--check", path }, { env = { TZ = "Nope" } })
     assert.equal(2, wrong.code)
-    assert.matches("the time zone of this host: there is no time zone 'Nope' in .*; write CRON_TZ=Europe/Berlin above it", wrong.stderr)
+    assert.matches("the variable TZ: there is no time zone 'Nope' in .*; write CRON_TZ=Europe/Berlin above it", wrong.stderr)
   end)
 
   it("wants a file that it can read", function()

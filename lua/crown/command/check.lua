@@ -7,7 +7,7 @@ local cli = require "crown.command.cli"
 local core = require "crown.core"
 local failover = require "crown.election.failover"
 local figure = require "crown.check.figure"
-local files = require "crown.core.files"
+local is_program = require "crown.command.is_program"
 local json = require "crown.text.json"
 local laws = require "crown.command.laws"
 local oracle = require "crown.election.contract"
@@ -47,17 +47,6 @@ local function indent(text)
   return (text:gsub("([^\n]+)", "  %1"))
 end
 
--- Whether the system would find a child's program: by its path, or in one of PATH's directories.
-local function is_program(spec)
-  local program = spec.argv[1]
-  if program:sub(1, 1) == "/" then return files.executable(program) end
-  if program:find("/", 1, true) then return files.executable((spec.cwd or ".") .. "/" .. program) end
-  for directory in ((spec.env and spec.env.PATH or os.getenv "PATH" or "/usr/bin:/bin") .. ":"):gmatch "(.-):" do
-    if files.executable((directory == "" and "." or directory) .. "/" .. program) then return true end
-  end
-  return false
-end
-
 -- Where a child finds modules: it may start in a directory of its own.
 local function from(directory, path)
   return directory and (";" .. path):gsub(";([^/;][^;]*)", ";" .. directory:gsub("%%", "%%%%") .. "/%1"):sub(2) or path
@@ -86,7 +75,7 @@ local function missing_program(election)
   for _, which in ipairs { "child", "follower_child" } do
     local spec = election.options[which]
     local problem = spec and spec.lua and module_problem(spec)
-    if spec and not spec.lua and not is_program(spec) then
+    if spec and not spec.lua and not is_program(spec.argv[1], spec.env and spec.env.PATH, spec.cwd) then
       problem = ("there is no program '%s' here that could be executed"):format(spec.argv[1])
     end
     if problem then return ("elect '%s': %s: %s"):format(election.name, which, problem) end

@@ -6,6 +6,7 @@ local cli = require "crown.command.cli"
 local crontab = require "crown.cron.crontab"
 local files = require "crown.core.files"
 local host_zone = require "crown.cron.host_zone"
+local is_program = require "crown.command.is_program"
 local json = require "crown.text.json"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
@@ -57,6 +58,21 @@ something is wrong, with line, column, and what is meant.]],
 local NEXT = 5 -- times that are shown
 local WRONG = 2
 
+local USERS = "/etc/passwd"
+local A_USER = "'%s' is a user of this host, and no program: there is no column for the user here, unlike in /etc/cron.d"
+
+-- A line of /etc/cron.d names a user in front of its command.
+local function add_users_columns(problems, jobs)
+  local users = "\n" .. (read_file(USERS) or "")
+  for _, job in ipairs(jobs) do
+    local user = job.command:match "^([%w_][%w._-]*)%s+%S"
+    if user and users:find("\n" .. user .. ":", 1, true) and not is_program(user, job.environment.PATH) then
+      problems[#problems + 1] = { line = job.line, column = job.column, message = A_USER:format(user) }
+    end
+  end
+  table.sort(problems, function(a, b) return a.line < b.line or a.line == b.line and a.column < b.column end)
+end
+
 local function read(words)
   local path = words[1]
   if not path then usage.error("cron: name a crontab: %s", cli.usage(cron)) end
@@ -67,6 +83,7 @@ local function read(words)
   text, problem = read_file(path)
   if not text then usage.error("cron: %s cannot be read%s", path, problem and ": " .. problem or "") end
   local jobs, problems = crontab.read(text, host_zone())
+  add_users_columns(problems, jobs)
   return path, jobs, problems
 end
 

@@ -60,28 +60,31 @@ local function name_of(command)
 end
 
 -- The zone that counts where the file has not named one up to here.
-function Reader:default_zone()
+function Reader:default_zone(column)
   if self.zone then return self.zone end
   local zone, problem = nil, "write CRON_TZ=Europe/Berlin above it: the time zone of this host has no name"
   if self.zone_name then
     zone, problem = Zone.read(self.zone_name)
-    problem = problem and ("the time zone of this host: %s; write CRON_TZ=Europe/Berlin above it"):format(problem)
+    problem = problem and ("%s: %s; write CRON_TZ=Europe/Berlin above it"):format(self.zone_from, problem)
+  end
+  if not zone then -- told once, and the jobs are read all the same
+    self:complain(column, problem)
+    zone, self.zone_name, self.is_hosts_zone = Zone.read "UTC", "UTC", false
   end
   self.zone = zone
-  return zone, problem
+  return zone
 end
 
 function Reader:job(text)
   local given = self.given or {}
   self.given, self.given_line = nil, nil
-  local zone, problem = self:default_zone()
-  if not zone then return self:complain(text:find "%S", problem) end
+  local zone = self:default_zone(text:find "%S")
   local schedule, behind, column = Schedule.read(text, zone)
   if not schedule then return self:complain(column, behind) end
   local at = text:match("^%s*()", behind)
   local command, input = split(text:sub(at))
   if command == "" then return self:complain(at, "the command is missing behind the five fields") end
-  local job = { name = given.name or name_of(command), line = self.line, schedule = schedule, command = command,
+  local job = { name = given.name or name_of(command), line = self.line, column = at, schedule = schedule, command = command,
     input = input, environment = self.environment, zone = self.zone_name, times = text:sub(1, behind - 1):match "^%s*(.-)%s*$",
     is_hosts_zone = self.is_hosts_zone, timeout = given.timeout, retries = given.retries or 0, catch_up = given.catch_up or "no",
     output = given.output or "log" }
@@ -104,9 +107,9 @@ end
 function Reader:read_line(text)
   if text:find "^%s*#:" then
     self:refuse_stray()
-    local found, problem, column = options.read(text:match "^%s*(.*)$")
-    if not found then self:complain(column + #text:match "^%s*", problem) end
-    self.given, self.given_line = found or {}, self.line
+    local found, problems = options.read(text:match "^%s*(.*)$")
+    for _, one in ipairs(problems) do self:complain(one.column + #text:match "^%s*", one.message) end
+    self.given, self.given_line = found, self.line
   elseif text:find "^%s*$" or text:find "^%s*#" then -- luacheck: ignore 542
   else
     local name, value = assignment(text)
@@ -118,12 +121,14 @@ end
 --- Reads a crontab.
 -- @string text of the file
 -- @string[opt] zone_name whose clocks count where it has no CRON_TZ; nil: nobody knows
--- @treturn table an array of jobs: `name`, `line`, `schedule`, `times` as they are written, `zone`, `is_hosts_zone` (it is
--- `zone_name`), `command` of sh(1), `input` or nil, `environment`, `timeout` in seconds or nil, `retries`, `catch_up`,
--- `output`: "keep" where the store keeps its end too, else "log"
+-- @string[opt] zone_from where that name stands, in words
+-- @treturn table an array of jobs: `name`, `line`, `column` of the command, `schedule`, `times` as they are written, `zone`,
+-- `is_hosts_zone` (it is `zone_name`), `command` of sh(1), `input` or nil, `environment`, `timeout` in seconds or nil, `retries`,
+-- `catch_up`, `output`: "keep" where the store keeps its end too, else "log"
 -- @treturn table an array of what is wrong: `line`, `column`, `message`; empty where all is well
-function crontab.read(text, zone_name)
+function crontab.read(text, zone_name, zone_from)
   local reader = setmetatable({ jobs = {}, problems = {}, by_name = {}, environment = {}, zone_name = zone_name,
+    zone_from = zone_from or "the time zone of this host",
     is_hosts_zone = true, line = 0 }, Reader)
   for line in (text:gsub("\r\n", "\n") .. "\n"):gmatch "(.-)\n" do
     reader.line = reader.line + 1

@@ -49,24 +49,30 @@ end
 
 local KNOWN = { "name", "timeout", "retries", "catch-up", "overlap", "output" }
 
+-- One of them, into those that are found. @return what is wrong with it, or nil
+local function take(found, word)
+  local key, value = word:match "^([^=]+)=(.+)$"
+  if not key then return ("'%s' is no option: write NAME=VALUE"):format(word) end
+  local field = key:gsub("-", "_")
+  if not read[field] then return ("there is no option '%s'%s"):format(key, usage.suggest(key, KNOWN)) end
+  if found[field] ~= nil then return ("%s is given twice"):format(key) end
+  local problem
+  found[field], problem = read[field](value)
+  return problem
+end
+
 --- Reads a line of options.
 -- @string line with its `#:`
--- @treturn table `{ name =, timeout = seconds, retries =, catch_up = "no", "once" or "each", output = "log" or "keep" }`;
--- nil where it is none
--- @treturn string what is wrong
--- @treturn number where in the line that stands, from 1
+-- @treturn table `{ name =, timeout = seconds, retries =, catch_up = "no", "once" or "each", output = "log" or "keep" }`, of
+-- those that are as they should be
+-- @treturn table an array of what is wrong: `column` in the line, from 1, and `message`
 function options.read(line)
-  local found = {}
+  local found, problems = {}, {}
   for at, word in line:sub(3):gmatch "()(%S+)" do
-    local key, value = word:match "^([^=]+)=(.+)$"
-    local one = key and read[key:gsub("-", "_")]
-    if not key then return nil, ("'%s' is no option: write NAME=VALUE"):format(word), at + 2 end
-    if not one then return nil, ("there is no option '%s'%s"):format(key, usage.suggest(key, KNOWN)), at + 2 end
-    local problem
-    found[key:gsub("-", "_")], problem = one(value)
-    if problem then return nil, problem, at + 2 end
+    local problem = take(found, word)
+    if problem then problems[#problems + 1] = { column = at + 2, message = problem } end
   end
-  return found
+  return found, problems
 end
 
 return options
