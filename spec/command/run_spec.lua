@@ -346,6 +346,12 @@ describe("crown-lua run", function()
       end
     end)
 
+    it("nothing of a store's URL to its command, and all else that is set", function()
+      local env = { CROWN_DIRECTORY = tempdir(), CROWN_ORACLE = "file:" .. tempdir(), ANOTHER = "one" }
+      local result = run({ "run", "--once", "x", "sh", "-c", "echo ${CROWN_ORACLE-none} $ANOTHER" }, { env = env })
+      assert.equal("none one\n", result.stdout)
+    end)
+
     it("that only this host takes part where no store was named", function()
       local env = { CROWN_DIRECTORY = tempdir() }
       local result = run({ "run", "x", "true" }, { env = env })
