@@ -89,7 +89,7 @@ end
 -- @string name of a session
 -- @treturn string
 function record.runtime(name)
-  return (name:gsub("%+%d+", "", 1))
+  return (name:gsub("%+%d+$", ""))
 end
 
 local function kind_of(name)
