@@ -257,11 +257,12 @@ static void read_signals(struct supervisor *supervisor)
 {
     struct signalfd_siginfo info;
     int status;
+    pid_t pid;
     while (read(supervisor->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == SIGCHLD && supervisor->state == RUNNING)
             watchdog_heed(&supervisor->watchdog);
         if (info.ssi_signo == SIGCHLD) {
-            pid_t pid = reaping_heed(&supervisor->reaping, (pid_t)info.ssi_pid, &status);
+            pid = reaping_heed(&supervisor->reaping, (pid_t)info.ssi_pid, &status);
             if (pid > 0) /* same (number): no child has the number 1 */
                 child_ended(supervisor, pid, status);
         }
