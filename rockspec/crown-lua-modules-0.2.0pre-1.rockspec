@@ -61,6 +61,7 @@ build = {
       ["crown.register.orders"] = "lua/crown/register/orders.lua",
       ["crown.register.outputs"] = "lua/crown/register/outputs.lua",
       ["crown.register.place"] = "lua/crown/register/place.lua",
+      ["crown.register.ranks"] = "lua/crown/register/ranks.lua",
       ["crown.register.record"] = "lua/crown/register/record.lua",
       ["crown.register.rule"] = "lua/crown/register/rule.lua",
       ["crown.register.runs"] = "lua/crown/register/runs.lua",

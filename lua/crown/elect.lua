@@ -368,7 +368,9 @@ local function begin(self, where, spec, own_rules)
   if settings.checking then return end
   kernel.say_missing()
   if control.open() then past.start() end
-  if own_rules then rules.begin(own_rules, handle, { name = spec.name, node = spec.node or core.node() }) end
+  if own_rules then
+    rules.begin(own_rules, handle, { name = spec.name, node = spec.node or core.node(), state = self.state })
+  end
   handle:start()
 end
 
@@ -399,6 +401,7 @@ local function declare(given, group)
   elseif plan.is_own and not known then alike.keep(given, plan) end
   self.state = oracle.init(where, plan.word, plan.module, opts)
   if settings.checking then settings.declared[#settings.declared + 1] = self end
+  if self.state ~= oracle.IGNORE then rules.expect(where, plan.rules, plan.module, self.state, plan.word) end
   if self.state == oracle.IGNORE then settings.ignored[candidate] = self else begin(self, where, spec, plan.rules) end
   return self
 end

@@ -159,6 +159,57 @@ describe("an order beside an election", function()
     assert.equal("denied", one:claim()[1])
   end)
 
+  local function preferring(node, rank)
+    local one = player(node)
+    one.state:prefer(rank)
+    return one
+  end
+
+  it("of preference has the lower ones leave it the first claim for a bounded time, and goes with who gives back", function()
+    local low, high = player "low", preferring("high", { level = 5 })
+    low:win()
+    high:claim()
+    assert.equal('{"ranks":{"high":5}}', world.text)
+    low:abdicate()
+    local verdict = low:claim()
+    assert.same({ "denied", "left to high first, of preference 5" }, { verdict[1], verdict[7] })
+    assert.equal("granted", high:claim()[1])
+    high:abdicate()
+    assert.is_nil(world.text)
+    assert.equal("granted", low:claim()[1])
+    high:claim()
+    low:abdicate()
+    local since = core.now()
+    eventually(function() return low:claim()[1] == "granted" end) -- though it never comes
+    assert.is_true(core.now() - since >= 1.9)
+    assert.is_nil(world.text)
+  end)
+
+  it("of preference has a leader of a lower one go when it has waited for so long", function()
+    local low, high = player "low", preferring("high", { level = 5, preempt = 0.4 })
+    low:win()
+    local asks_in = high:claim()[6]
+    assert.is_true(asks_in > 0.2 and asks_in <= 0.4)
+    eventually(function() return high:claim() and world.text:find '"to":"high"' ~= nil end)
+    ordered.hear(world, "e")
+    eventually(function() return low:refresh()[1] == "evicted" end)
+    low:abdicate()
+    assert.equal("denied", low:claim()[1])
+    assert.equal("granted", high:claim()[1])
+    assert.equal('{"ranks":{"high":5}}', world.text)
+  end)
+
+  it("of the last resort tells its leader's level, also when that has changed", function()
+    local one, rank = player "one", { level = 0, is_last = true, wait = 0 }
+    one.state:prefer(rank)
+    assert.equal("granted", one:claim()[1])
+    assert.equal('{"ranks":{"one":-1000000}}', world.text)
+    rank.is_last = nil
+    one.state:ranked()
+    eventually(function() return world.text == nil end)
+    assert.equal("granted", one:refresh()[1])
+  end)
+
   it("is written over no other one", function()
     local before = assert(module.order({ order = { pause = true } }, "e"))
     assert.same({ nil, true }, { before.node, world.text:find '"pause":true' ~= nil })

@@ -100,7 +100,7 @@ return function(marks, many, clock)
     function member.obey(_, bar, why) member.barred = bar and bar .. ": " .. why end
     function member.remind(_, bar) member.reminded_of = bar end
     for _, fn in ipairs { "claim", "refresh", "release", "look" } do
-      member[fn] = function() return modules.terms[fn](session, member) end
+      member[fn] = function() return modules.terms[fn](member.session, member) end
     end
     return member
   end

@@ -73,7 +73,8 @@ local function order(world, name)
   if not found then return end
   local dice, orders = world.random(), world.modules.orders
   local number = unique(world)
-  local wanted = { number = number, other = (found.orders or {}).other or unique(world) }
+  local wanted = { number = number, other = (found.orders or {}).other or unique(world),
+    ranks = (found.orders or {}).ranks }
   if dice < 0.3 then
     wanted.pause, wanted.keep = true, chance(world, 0.3) or nil
     if chance(world, 0.5) then wanted["until"] = math.floor(world.clock.now + world.random() * 100) end

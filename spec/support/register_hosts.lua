@@ -53,6 +53,9 @@ local function member_of(world, node, election)
       obey = function(part, bar) obey(world, node, election, part, bar) end, remind = function() end,
       deadline = function() return world.servers == 1 and election.acts_until > -math.huge and election.acts_until or nil end }
   end
+  if world.preferred then
+    for _, part in ipairs(parts) do part.rank = node.host.rank end
+  end
   if world.slot then
     parts[1].job = world.modules.runs.job { slot = 0, retries = RETRIES, elsewhere = true }
   elseif world.jobs then

@@ -62,6 +62,8 @@ return {
   runs = { faults = faults_with { ends = 4 }, jobs = true, timed = false },
   -- Commands that are due every few seconds, and run once each time.
   occurrences = { faults = faults_with { ends = 4 }, jobs = true, slot = 3, timed = false },
+  -- Candidates with preferences: some of them ask for the election, and are asked for it.
+  preferred = { faults = faults_with { restore = 2 }, preferred = true },
   -- A store that restarts with all that it had, under one that leads: no term ends.
   restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, split = false, restarts = true, pause = 200 },
 }

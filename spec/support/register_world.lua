@@ -23,6 +23,7 @@ local HOSTS = 3
 local SMALL_TTL = 2
 local FLOOR = 24 -- the longest TTL there: amnesia_wait
 local MOST_EVENTS = 3e6
+local MORE_PATIENCE = 30 -- seconds, of who asks a leader to go
 
 local function new(options)
   local world = setmetatable({ clock = Clock.new(1000000), nodes = {}, hosts = {}, count = 0, terms = 0, requests = 0, places = {},
@@ -77,6 +78,7 @@ function World.new(options)
       ttl = world.mixed and (chance(world, 0.5) and 6 or 24) or 12, wants = { a = true, b = true } }
     if world.drift then host.rate, host.ttl = chance(world, 0.5) and 0.99 or 1.01, 24 end
     if world.blind then host.ttl = 6 end
+    if world.preferred then host.rank = { level = world.random(3) - 1, preempt = 15 + world.random() * MORE_PATIENCE } end
     new_host(world, host)
   end
   world.clock:after(5, function() hurt(world) end)
@@ -128,7 +130,7 @@ local function calm(world)
     if world.nodes[host.number].dead then start(world, host, new_token(world, host)) end
   end
   for _, name in ipairs(world.names) do
-    local only = world.script and 2 or chance(world, 0.7) and world.random(#world.hosts)
+    local only = world.script and 2 or chance(world, 0.7) and not world.preferred and world.random(#world.hosts)
     for _, host in ipairs(world.hosts) do
       host.wants[name] = not only or only == host.number
       world.nodes[host.number].elections[name].wanted = host.wants[name]
@@ -138,12 +140,20 @@ end
 
 -- Seconds until somebody leads when the trouble is over.
 local function bound(world)
-  return 2 * (2 * world.floor * 1.01 + 0.25) + world.floor * 1.01 + 60
+  return 2 * (2 * world.floor * 1.01 + 0.25) + world.floor * 1.01 + 60 + (world.preferred and 4 * MORE_PATIENCE or 0)
+end
+
+-- Where all want to lead, one with the highest preference does in the end.
+local function is_first(world, node)
+  for _, host in ipairs(world.preferred and world.hosts or {}) do
+    if host.rank.level > node.host.rank.level then return false end
+  end
+  return true
 end
 
 local function is_led(world, name)
   for _, node in pairs(world.nodes) do
-    if acts(node, name) then return true end
+    if acts(node, name) and is_first(world, node) then return true end
   end
   return false
 end
@@ -167,7 +177,8 @@ function World:take_back_orders()
     for name, row in pairs(shard.rows) do
       local found = row.text and not self.modules.record.is_reserved(name) and self.modules.record.parse(row.text, name)
       if found and found.orders then
-        local text = self.modules.record.text(self.modules.rule.order(found, nil), ("taken back %d"):format(servers.unique(self)))
+        local rest = found.orders.ranks and { ranks = found.orders.ranks } or nil
+        local text = self.modules.record.text(self.modules.rule.order(found, rest), ("taken back %d"):format(servers.unique(self)))
         shard.rows[name] = { text = text, version = self.texts and text or servers.unique(self), since = self.clock.now,
           peer = row.peer, ends = row.ends, by = row.by }
       end

@@ -31,7 +31,8 @@ local check = {
   },
   help = [[
 Prints for each election its timing (TTL, refresh, stop_timeout, margin, deadline), the
-worst case of a failover, and why no two leaders can overlap. Timing that could overlap is
+worst case of a failover, why no two leaders can overlap, who may lead and when, and what
+happens when the leader dies. Timing that could overlap is
 refused with the sum shown. With `run` it checks what would follow `crown-lua`.
 
 --store connects to the store, as a candidate would, and shows its settings and what this
@@ -87,13 +88,22 @@ local function warnings_of(election)
   return warnings and election.state ~= oracle.IGNORE and warnings(election.state) or {}
 end
 
+local ANYBODY = "any candidate, at any time"
+
+local function death_of(election)
+  return rules.death(election.rules, election.timing.text:match "failover +at most ([%d.]+ s) after a leader dies")
+end
+
 local function describe(election)
   local spec = election.options
   local child = "none"
   if spec.child then child = spec.child.lua and "Lua module " .. spec.child.lua or table.concat(spec.child.argv, " ") end
   local text = ("election       %s\noracle         %s\nchild          %s\n%s"):format(election.name, spec.oracle,
     core.redact(child), election.timing.text)
-  for _, words in ipairs(rules.words(election.rules)) do text = text .. "\nwho leads      " .. words end
+  local words = rules.words(election.rules)
+  if not words[1] then words[1] = ANYBODY end
+  for _, one in ipairs(words) do text = text .. "\nwho leads      " .. one end
+  for _, one in ipairs(death_of(election)) do text = text .. "\nat its death   " .. one end
   for _, warning in ipairs(warnings_of(election)) do text = text .. "\nwarning        " .. warning end
   return text
 end
@@ -145,11 +155,11 @@ local function for_programs(elections, failure)
   local list = {}
   for i, election in ipairs(elections) do
     list[i] = { name = election.name, oracle = election.options.oracle, timing = election.timing.seconds,
-      explanation = election.timing.text, rules = rules.words(election.rules),
+      explanation = election.timing.text, rules = rules.words(election.rules), death = death_of(election),
       warnings = warnings_of(election), store = election.asked, error = election.problem }
   end
   list[#list + 1] = failure and { error = failure }
-  return json.line(list, "rules", "warnings", "facts", "problems")
+  return json.line(list, "rules", "death", "warnings", "facts", "problems")
 end
 
 local function for_people(elections, what)

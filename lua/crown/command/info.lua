@@ -47,7 +47,7 @@ the store has nothing of it.
 }
 
 local LAYOUT = { spare = { "Written", "Revision", "TTL", "Candidates", "Epoch" },
-  long = { Election = 10, Leader = 10, Orders = 20, Runs = 20, Candidates = 20 } }
+  long = { Election = 10, Leader = 10, Orders = 20, Preferred = 20, Runs = 20, Candidates = 20 } }
 local SHORT, LONG = 1, 60 -- seconds of a TTL that is worth a warning
 
 local function seconds(value)
@@ -85,6 +85,7 @@ local MORE = {
   { "Written", "written", function(value) return value and value:gsub("%.%d+Z$", "Z") or "-" end },
   { "Trouble", "trouble", function(value) return value or "-" end },
   { "Orders", "ordered", function(value) return value or "-" end },
+  { "Preferred", "preferred", function(value) return value or "-" end },
   { "Runs", "ran", function(value) return value or "-" end },
   { "Candidates", "candidates", function(value) return table.concat(value or {}, ", ") end },
 }

@@ -90,6 +90,9 @@ crown.elect(options)          declares an election; raises an error that names a
   never                       true: this candidate only follows
   healthy                     a function, { exec = {...} } or { http = URL }, with every, timeout, fail, pass:
                               it leads only while that passes
+  last_resort                 true: with healthy, it leads though it is unhealthy where nobody else does
+  preference, preference_wait of those that wait a higher one leads first; for so many seconds lower ones leave it that
+  preempt                     seconds after which it asks a leader of a lower preference to go
   slots                       so many nodes lead at once, each one of NAME.1, NAME.2 ... (CROWN_SLOT)
   window                      "Mon-Fri 08:00-18:00 Europe/Berlin", or a list: it leads only then
 

@@ -45,6 +45,13 @@ local run = {
     { name = "never", help = "never lead here: COMMAND is not started, --follower's is; not with --once or --wait" },
     { name = "healthy", value = "COMMAND", help = "lead only while this command of sh(1) ends with 0: asked every 5 s",
       default = "no check" },
+    { name = "last-resort", help = "with --healthy: lead though it fails, where nobody else leads" },
+    { name = "prefer", value = "N", number = { least = -1000, most = 1000, integer = true }, default = "0",
+      help = "of those that wait, a higher one leads first" },
+    { name = "prefer-wait", value = "SECONDS", number = { least = 0, most = 3600 }, default = "2, or two looks",
+      help = "leave those that are preferred the first claim for so long, also where they are gone" },
+    { name = "preempt", value = "SECONDS", number = { above = 0, most = 31536000 }, default = "wait for its end",
+      help = "ask a leader of a lower --prefer to go after so long" },
     { name = "window", value = "HOURS", many = true, default = "at any time",
       help = "lead only then: 'Mon-Fri 08:00-18:00 Europe/Berlin'; give it again for further hours" },
     { name = "slots", value = "COUNT", number = { least = 1, most = 64, integer = true }, default = "one leader",
@@ -121,6 +128,10 @@ local function check(options, words)
     usage.error("run: --slots cannot go with --%s: it would run a command for each slot",
       options.signal and "signal" or "follower")
   end
+  if options["last-resort"] and not options.healthy then
+    usage.error("run: --last-resort belongs to --healthy: without a check every candidate leads")
+  end
+  if options.preempt and options.never then usage.error("run: --never never leads, so --preempt has no effect") end
   if options.fence and not options.signal then
     usage.error("run: --fence belongs to --signal; otherwise COMMAND is killed at the deadline anyway")
   end
@@ -308,6 +319,10 @@ function run.declare(options, words)
     slots = options.slots,
     never = options.never,
     window = options.window,
+    preference = options.prefer,
+    preference_wait = options["prefer-wait"],
+    preempt = options.preempt,
+    last_resort = options["last-resort"],
     healthy = options.healthy and { exec = { "/bin/sh", "-c", options.healthy } } or nil,
     stop_timeout = options["stop-timeout"],
     child = {

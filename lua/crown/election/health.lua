@@ -4,6 +4,7 @@
 local core = require "crown.core"
 local exec = require "crown.core.exec"
 local figure = require "crown.check.figure"
+local preference = require "crown.election.preference"
 local printable = require "crown.text.printable"
 local promise = require "crown.core.promise"
 local request = require "crown.core.http_request"
@@ -13,6 +14,7 @@ local usage = require "crown.check.usage"
 local health = {}
 
 local NOT_YET = "not checked yet"
+local LOOK = 0.05 -- seconds between two looks whether a term has ended
 local LONGEST = 200 -- bytes of a reason that are kept
 local MOST_OF_AN_ANSWER = 65536 -- bytes; only the status counts
 
@@ -74,6 +76,30 @@ local function by_function(check)
   return healthy == true, why ~= nil and tostring(why) or ("the check said %s"):format(tostring(healthy))
 end
 
+-- One that is to lead all the same where nobody else does: a term of its own ends first, so that those who are healthy may claim.
+local function lead_as_the_last(handle, who)
+  who.rank.is_last = true
+  repeat
+    core.sleep(LOOK)
+    if handle:finished() or not who.rank.is_last then return end
+    local state = handle:status().state
+  until state == "following" or state == "init"
+  handle:allow "unhealthy"
+end
+
+local function turn(check, handle, who, healthy, why)
+  if healthy then
+    if who.rank and who.rank.is_last then
+      who.rank.is_last = nil
+      who.state:ranked()
+    end
+    preference.allowed(who)
+    return handle:allow "unhealthy"
+  end
+  handle:bar("unhealthy", printable(core.redact(tostring(why))):sub(1, LONGEST))
+  if check.last_resort then core.detach(lead_as_the_last, handle, who) end
+end
+
 -- Answers in a row count: `fail` of them make a candidate unhealthy, `pass` of them healthy again; the first one alone decides.
 local function watch(check, handle, who)
   local healthy, row, known = false, 0, false
@@ -83,11 +109,7 @@ local function watch(check, handle, who)
     local turns = row >= (fine and check.pass or check.fail) or not known
     if turns then healthy, row, known = fine, 0, true end
     if handle:finished() then return end
-    if healthy then
-      handle:allow "unhealthy"
-    elseif not fine then
-      handle:bar("unhealthy", printable(core.redact(tostring(why))):sub(1, LONGEST))
-    end
+    if turns or not healthy and not fine and not check.last_resort then turn(check, handle, who, healthy, why) end
     core.sleep(check.every)
   until handle:finished()
 end
@@ -101,15 +123,17 @@ end
 --- Makes the rule of an option.
 -- @string where how messages name the election
 -- @param given a function → true, or false and why; or `{ check | exec | http =, every =, timeout =, fail =, pass = }`
+-- @tparam table options the election's, checked: `last_resort`
 -- @treturn table the rule, as crown.election.rules has it
 -- @raise a usage error
-function health.rule(where, given)
+function health.rule(where, given, options)
   where = where .. ": healthy"
   local check = schema.check(where, type(given) == "function" and { check = given } or given, RULES)
   local count = (check.check and 1 or 0) + (check.exec and 1 or 0) + (check.http and 1 or 0)
   if count ~= 1 then
     usage.error("%s: name one check: healthy = function() … end, { exec = { … } } or { http = URL }", where)
   end
+  check.last_resort = options.last_resort
   check.ask = check.exec and by_command or check.http and by_url or by_function
   return { words = describe(check), begin = function(handle, who)
     handle:bar("unhealthy", NOT_YET)

@@ -3,6 +3,8 @@
 -- @internal crown.election.rules
 
 local health = require "crown.election.health"
+local preference = require "crown.election.preference"
+local usage = require "crown.check.usage"
 local window = require "crown.election.window"
 
 local rules = {}
@@ -14,17 +16,21 @@ rules.OPTIONS = {
   window = { type = { "string", "table" } },
 }
 
--- Each makes the rule of an option: `{ words = how `check` tells it, begin = function(handle, who) }`, where `who` is the
--- candidate: `name`, `node`.
+for name, rule in pairs(preference.OPTIONS) do rules.OPTIONS[name] = rule end
+
+-- Each makes the rule of an option: `{ words = how `check` tells it, death = what it adds to a leader's death, begin =
+-- function(handle, who) }`. `who` is the candidate: `name`, `node`, `state` (the oracle's), and its `rank` among those that wait,
+-- or nil.
 local MAKERS = {
   never = function()
     return { words = "this candidate only follows (never)",
       begin = function(handle) handle:bar("never", "this candidate only follows") end }
   end,
+  preference = function(where, _, options) return preference.rule(where, options) end,
   healthy = health.rule,
   window = window.rule,
 }
-local ORDER = { "never", "healthy", "window" }
+local ORDER = { "never", "preference", "healthy", "window" }
 
 --- The rules that a candidate's options ask for.
 -- @string where how messages name the election
@@ -34,15 +40,32 @@ local ORDER = { "never", "healthy", "window" }
 function rules.make(where, checked)
   local made = {}
   for _, name in ipairs(ORDER) do
-    if checked[name] then made[#made + 1] = MAKERS[name](where, checked[name]) end
+    if checked[name] then made[#made + 1] = MAKERS[name](where, checked[name], checked) end
   end
   return made[1] and made or nil
+end
+
+--- Refuses rules that need more of a store than it has.
+-- @string where how messages name the election
+-- @tparam table made as rules.make gives them, or nil
+-- @tparam table module the oracle's
+-- @param state the oracle's
+-- @string word the oracle's name in messages
+-- @raise a usage error
+function rules.expect(where, made, module, state, word)
+  local can = module.order or type(state) == "table" and state.prefer
+  for _, rule in ipairs(made or {}) do
+    if rule.needs_orders and not can then
+      usage.error("%s: %s: with the oracle '%s' candidates know nothing of each other, so it has no effect", where,
+        rule.needs_orders, word)
+    end
+  end
 end
 
 --- Applies rules to a candidate that has not started yet: what speaks against its leading is known before its first claim.
 -- @tparam table made as rules.make gives them
 -- @param handle the candidate's, of crown.core.election
--- @tparam table who `name` of the election, `node`
+-- @tparam table who `name` of the election, `node`, `state` of its oracle
 function rules.begin(made, handle, who)
   for _, rule in ipairs(made) do rule.begin(handle, who) end
 end
@@ -53,6 +76,17 @@ end
 function rules.words(made)
   local words = {}
   for i, rule in ipairs(made or {}) do words[i] = rule.words end
+  return words
+end
+
+--- What happens when the leader dies, in words.
+-- @tparam table made or nil
+-- @string[opt] failover the time after which another one leads, in words; nil: nobody knows it
+-- @treturn table an array of strings
+function rules.death(made, failover)
+  local words = { ("its child ends with it, and a candidate that may lead claims %s"):format(failover
+    and ("%s later at most"):format(failover) or "when the store frees the lease") }
+  for _, rule in ipairs(made or {}) do words[#words + 1] = rule.death end
   return words
 end
 

@@ -208,6 +208,9 @@ local function check(where, given)
   if given.follower_child then
     usage.error("%s: follower_child has no place beside slots: a leader of one slot follows in all others", where)
   end
+  if given.preempt then
+    usage.error("%s: preempt has no place beside slots: it would ask the leaders of all of them to go", where)
+  end
   if type(given.child) == "table" and given.child.mode == "signal" then
     usage.error("%s: child: mode 'signal' has no place beside slots: it would run a command for each of them", where)
   end

@@ -3,6 +3,7 @@
 
 local core = require "crown.core"
 local Zone = require "crown.election.zone"
+local preference = require "crown.election.preference"
 local usage = require "crown.check.usage"
 
 local window = {}
@@ -83,11 +84,18 @@ function window.look(list, time)
   return open, soonest
 end
 
-local function watch(list, handle, words)
+local function watch(list, handle, words, who)
+  local was_open
   while not handle:finished() do
     local time = core.now() + core.wall_offset()
     local open, soonest = window.look(list, time)
-    if open then handle:allow "window" else handle:bar("window", words) end
+    if open then
+      if not was_open then preference.allowed(who) end
+      handle:allow "window"
+    else
+      handle:bar("window", words)
+    end
+    was_open = open
     core.sleep(math.max(0.001, math.min(LOOK, soonest - time)))
   end
 end
@@ -107,9 +115,9 @@ function window.rule(where, given)
   end
   if #list == 0 then usage.error("%s: window: %s", where, FORM) end
   local words = ("outside of %s"):format(table.concat(texts, ", "))
-  return { words = ("in these hours: %s"):format(table.concat(texts, ", ")), begin = function(handle)
+  return { words = ("in these hours: %s"):format(table.concat(texts, ", ")), begin = function(handle, who)
     if not window.look(list, core.now() + core.wall_offset()) then handle:bar("window", words) end
-    core.detach(watch, list, handle, words)
+    core.detach(watch, list, handle, words, who)
   end }
 end
 

@@ -13,6 +13,8 @@ local json = require "crown.text.json"
 local obey = require "crown.register.obey"
 local orders = require "crown.register.orders"
 local printable = require "crown.text.printable"
+local promise = require "crown.core.promise"
+local ranks = require "crown.register.ranks"
 
 local Book = {}
 Book.__index = Book
@@ -23,6 +25,9 @@ local UNKNOWN = "operators' orders cannot be read here, and are not obeyed until
 
 local env = { now = core.now, time = function() return os.time() * 1000 end, sleep = core.sleep, detach = core.detach,
   atomic = core.atomic }
+
+local WRITES = 5 -- tries, where others write at the same time
+local LEAVES = 1 -- seconds at most until its own level is removed, before it gives back
 
 -- --- what stands there
 
@@ -51,10 +56,18 @@ local function remove(member, version, rest)
   member.book.store:write(member.name, text_of(rest), version)
 end
 
+-- What crown.register.ranks has to know of a candidate.
+local function me_of(member)
+  local now, rank = core.now(), member.rank
+  return { node = member.book.node, rank = rank, retry = member.retry, time = env.time(),
+    waited = now - math.max(member.waits or now, rank and rank.since or -math.huge),
+    asked_ago = now - (member.asked or -math.huge), within = ranks.within(member.ttl, member.retry) }
+end
+
 -- What a leader has outlived keeps it from nothing.
 local function without_outlived(self, member, found)
   if not member.outlived or member.outlived ~= member.version then return found end
-  local rest = orders.without(found)
+  local rest = ranks.claimed(orders.without(found), me_of(member))
   if self:leads(member) then core.detach(remove, member, member.version, rest) end
   return rest
 end
@@ -70,11 +83,13 @@ function Book:note(member, answer, sent)
   member.sent = sent
   if version ~= (member.version or false) then
     if found == nil then tell(self, UNREADABLE:format(printable(member.name))) end
-    member.version, member.free_since = version, nil
+    member.version = version
+    if orders.binding(found) or orders.binding(member.found) then member.free_since = nil end
     if version ~= member.outlived then member.outlived = nil end
     if not self:leads(member) then member.election:send "orders" end -- it may be in the queue before the node that is to lead
   end
-  return { record = { orders = without_outlived(self, member, found or nil) } }
+  member.found = without_outlived(self, member, found or nil)
+  return { record = { orders = member.found } }
 end
 
 --- Looks at the records of elections.
@@ -129,42 +144,120 @@ Member.__index = Member
 -- @number sent when it was asked for
 function Member:saw(answer, sent)
   local seen = core.atomic(self.book.note, self.book, self, answer, sent)
-  if seen then core.atomic(obey.note, self.book, self, seen.record) end
+  if not seen then return end
+  core.atomic(obey.note, self.book, self, seen.record)
+  local is_told = ranks.of(self.found, self.book.node) == ranks.level(self.rank)
+  if not is_told and self.book:leads(self) then self:say_rank() end
 end
 
 --- Looks what stands there.
 function Member:look() look_at(self.book, { self }) end
 
---- What keeps it from claiming.
--- @bool is_free whether nobody leads, as far as is known
--- @treturn number seconds until it asks again; or nil: nothing does
--- @treturn string why
-function Member:barred(is_free)
-  local found, now, time = self.orders, core.now(), os.time()
-  if not found then return nil end
-  self.free_since = is_free and (self.free_since or now) or nil
-  local wait = orders.wait(found, self.book.node, self.free_since and now - self.free_since or 0, time)
-  return wait and math.min(wait, LOOK), wait and orders.words(found, time)
+--- Whether what stands there may keep it from claiming.
+-- @treturn boolean
+function Member:is_careful()
+  return self.orders ~= nil or ranks.wait(self.found, me_of(self), self.holder, 0) ~= nil
 end
 
---- What is left when its claim has ended the pause, or the hand-over, that stands there.
+--- What keeps it from claiming.
+-- @bool is_free whether nobody leads, as far as is known
+-- @tparam[opt] boolean queues whether it would stand in a queue of the store's by its claim, before others
+-- @treturn number seconds until it asks again; or nil: nothing does
+-- @treturn string why
+function Member:barred(is_free, queues)
+  local found, now, time = self.orders, core.now(), os.time()
+  if not self:is_careful() then return nil end
+  self.free_since = is_free and (self.free_since or now) or nil
+  local free = self.free_since and now - self.free_since or 0
+  local wait = orders.wait(found, self.book.node, free, time)
+  if wait then return math.min(wait, LOOK), orders.words(found, time) end
+  if found and found.to == self.book.node or not (is_free or queues) then return nil end
+  local left, why = ranks.wait(self.found, me_of(self), self.holder, free)
+  return left and math.min(left, LOOK), why
+end
+
+--- What is left when its claim has ended the pause, or the hand-over, that stands there, with its own level.
 -- @treturn boolean whether that is another text
 -- @treturn string or nil: nothing is left
+-- @treturn table the orders, or nil
 function Member:rest()
-  local rest = orders.without(self.orders)
-  return orders.words(self.orders, -math.huge) ~= nil, text_of(rest)
+  local rest = ranks.claimed(orders.without(self.found), me_of(self))
+  local text = text_of(rest)
+  return text ~= text_of(self.found), text, rest
 end
 
 --- Its claim has ended the pause, or the hand-over, that stood there.
 function Member:won()
-  if not self:rest() then return end
-  local version, rest = self.version, orders.without(self.orders)
-  self.outlived, self.orders = version, rest
+  self.waits = nil
+  local is_other, _, rest = self:rest()
+  if not is_other then return end
+  local version = self.version or false
+  self.outlived, self.orders, self.found = version, nil, rest
   remove(self, version, rest)
+end
+
+-- Writes what `change` makes of what stands there, as of the last look; nil: nothing.
+local function write_over(self, change)
+  for _ = 1, WRITES do
+    local wanted = change()
+    if not wanted then return end
+    local written = self.book.store:write(self.name, text_of(next(wanted) and wanted or nil), self.version or false)
+    if written == nil then return end
+    self:look()
+    if written then return end
+  end
+end
+
+--- While it waits: tells its level, and asks the leader to go where that is due (crown.register.ranks).
+-- @string holder the node that leads
+-- @treturn number seconds until it will ask, or nil
+function Member:ask(holder)
+  self.holder = holder
+  if not self.rank and not (self.found and self.found.ranks) then return nil end
+  self.waits = self.waits or core.now()
+  local left
+  write_over(self, function()
+    local wanted, asks
+    wanted, asks, left = ranks.asked(self.found, me_of(self), holder)
+    if asks then self.asked = core.now() end
+    return wanted
+  end)
+  return left
+end
+
+local function say(self, level)
+  write_over(self, function()
+    local wanted = ranks.with(self.found, self.book.node, level)
+    return wanted ~= self.found and (wanted or {}) or nil
+  end)
+end
+
+--- Tells the level that it has now, where it leads.
+function Member:say_rank()
+  if self.saying then return end
+  self.saying = true
+  core.detach(function()
+    if self.book:leads(self) then say(self, ranks.level(self.rank)) end
+    self.saying = nil
+  end)
+end
+
+--- Who gives back does not wait: its level goes before that.
+function Member:leave()
+  if not self.book:leads(self) or ranks.of(self.found, self.book.node) == 0 then return end
+  local done = promise()
+  self.saying = true
+  core.detach(function()
+    say(self, 0)
+    self.saying = nil
+    done:resolve()
+  end)
+  done:wait(LEAVES)
 end
 
 --- Tells its core what speaks against its leading: see crown.register.obey.
 function Member:obey(bar, why, before)
+  self.waits = nil
   if obey.tell_core(self.election, bar, why, before) then return end
   if not self.election.handle then self.is_to_go = bar and self.book:leads(self) or nil end
   self.election:send "orders"

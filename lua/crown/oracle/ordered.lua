@@ -6,11 +6,13 @@ local Book = require "crown.oracle.order_book"
 local candidate = require "crown.oracle.candidate"
 local core = require "crown.core"
 local orders = require "crown.register.orders"
+local ranks = require "crown.register.ranks"
 local tools = require "crown.register.tools"
 
 local ordered = {}
 
 local WRITE_TRIES = 5
+local TTL = 15 -- seconds, where the oracle does not say it
 
 -- --- candidates
 
@@ -21,12 +23,20 @@ end
 -- What keeps a candidate from asking at all. What it remembers may be over, so it looks; and before its first claim, since others
 -- would see it lead for a moment.
 -- @return as Member:barred; who leads
-local function barred(how, self, member)
-  if member.orders or not (member.sent or how.feeds) then member:look() end
-  if not member.orders then return nil end
+local function barred(how, self, member, queues)
+  if member:is_careful() or not (member.sent or how.feeds) then member:look() end
+  if not member:is_careful() then return nil end
   local holder = how.holder(self)
-  local wait, why = member:barred(holder == false)
+  if holder then member.holder = holder.node or member.holder end
+  local wait, why = member:barred(holder == false, queues)
   return wait, why, holder or nil
+end
+
+-- Who waits tells its level, and may ask the leader to go.
+local function wait_behind(member, holder)
+  local asks_in = type(holder) == "table" and holder.node and not holder.amnesia and member:ask(tostring(holder.node))
+  if not asks_in or (holder.expires_in or holder.retry_in or math.huge) < asks_in then return end
+  holder.expires_in, holder.retry_in = nil, asks_in
 end
 
 -- Asks and judges; an election's core may drop the call at any time, and gives back then what it may have.
@@ -34,13 +44,14 @@ local function claim_by(how, claim, abdicate, leaves)
   return function(self)
     local member = self.orders
     member:is_sent_away()
-    local wait, why, holder = barred(how, self, member)
+    local wait, why, holder = barred(how, self, member, leaves)
     if wait then
       if leaves then abdicate(self) end
       return denied(wait, why, holder)
     end
     local sent = member.sent
     local verdict, second, third, fourth = claim(self)
+    if verdict == false then wait_behind(member, second) end
     if not verdict then return verdict, second, third, fourth end
     if member.sent == sent then member:look() end
     wait, why = member:barred(true)
@@ -65,10 +76,19 @@ local function obeys(module, how)
       return { store = how.store(self), word = how.word, leads = how.leads, patrol = how.patrol and how.patrol(self),
         looks = how.looks and how.looks(self) }
     end)
-    self.orders = book:join(name, self, candidate.of(opts))
+    local member = book:join(name, self, candidate.of(opts))
+    local timing = module.timing and { module.timing(opts) } or {}
+    self.orders, member.ttl, member.retry = member, timing[1] or TTL, timing[4]
+    function self.prefer(_, rank) member.rank = rank end
+    function self.ranked() member:say_rank() end
     return self
   end
-  module.claim = claim_by(how, module.claim, module.abdicate, module.leaves)
+  local claim, abdicate = module.claim, module.abdicate
+  module.claim = claim_by(how, claim, abdicate, module.leaves)
+  function module.abdicate(self, ...)
+    self.orders:leave()
+    return abdicate(self, ...)
+  end
   function module.refresh(self)
     if self.orders:is_sent_away() then return false, { evicted = true } end
     return refresh(self)
@@ -88,12 +108,13 @@ local function add(found, answers)
   for _, one in ipairs(found) do by_name[one.name] = one end
   for name, answer in pairs(answers) do
     local stands = Book.parse(answer)
-    local words = stands and orders.words(stands, time)
+    local words, preferred = stands and orders.words(stands, time), stands and ranks.words(stands)
     if words and not by_name[name] then
       by_name[name] = { name = name }
       found[#found + 1] = by_name[name]
     end
-    if words then by_name[name].orders, by_name[name].ordered = stands, words end
+    local one = by_name[name]
+    if one and (words or preferred) then one.orders, one.ordered, one.preferred = stands, words or nil, preferred or nil end
   end
   table.sort(found, function(a, b) return a.name < b.name end)
   return found

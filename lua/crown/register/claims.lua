@@ -7,6 +7,7 @@ local limits = require "crown.register.limits"
 local obey = require "crown.register.obey"
 local packed = require "crown.text.packed"
 local place = require "crown.register.place"
+local ranks = require "crown.register.ranks"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 
@@ -49,7 +50,8 @@ end
 local function denial(session, slot, seen, sent, found)
   if seen.doubted and not found.doubt then slot.back = true end
   return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back, stands = seen.stands,
-    unsure = seen.unsure, ordered = seen.ordered, wait = math.max(0, seen.wait - (session.env.now() - sent)) }
+    asks_in = seen.asks_in, unsure = seen.unsure, ordered = seen.ordered,
+    wait = math.max(0, seen.wait - (session.env.now() - sent)) }
 end
 
 -- @string text that the claim wrote: where another one stands there by now the next look tells of what that says
@@ -62,7 +64,7 @@ local function win(session, member, one, duty, answer, text)
   limits.note(session, term)
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
-  if slot.orders then slot.orders = one.orders end -- what was ordered of the term before is over
+  slot.orders, member.waits = nil, nil -- what was ordered of the term before is over
   cleaning.note(session, slot.holder) -- same (order): nobody else runs before all of this is noted
   member:stand(true) -- same (order): as above
   session.seen:learn(slot, one)
@@ -138,12 +140,27 @@ local function take(session, member, seen, one, began)
   return env.atomic(claims.grant, session, slot, began)
 end
 
+-- S17: since when nobody holds it, or the session that does is over. What others write beside that changes nothing.
+local function note_free(slot, found, sent)
+  local state = ("%.0f %s"):format(found.epoch, tostring(found.by))
+  if slot.free ~= state then slot.free, slot.free_since = state, sent end
+  return sent - slot.free_since
+end
+
+local function judge(session, member, seen, sent)
+  local found, me = seen.record, session:me(member.trusts, member)
+  local what, one = rule.claim(me, seen)
+  if what ~= "denied" or not one.is_free then return what, one end
+  seen.free = note_free(member.slot, found, sent)
+  return rule.claim(me, seen)
+end
+
 -- What is known already of the session that holds an election is enough to deny: thousands that one holds need no look each. All
 -- else needs a look.
 local function known_to_stand(session, member, seen, holder, sent)
   if not holder.found then return "look" end
   seen.holder, seen.quiet, seen.lives = holder.found, sent - holder.since, holder.renewed
-  local what, one = rule.claim(session:me(member.trusts, member), seen)
+  local what, one = judge(session, member, seen, sent)
   if what == "denied" then return what, one, seen end
   return "look"
 end
@@ -168,8 +185,17 @@ local function decide(session, member, answers, sent)
     slot.holder = session.seen:of(by)
     return known_to_stand(session, member, seen, slot.holder, sent)
   end
-  local what, one = rule.claim(session:me(member.trusts, member), seen)
+  local what, one = judge(session, member, seen, sent)
   return what, one, seen
+end
+
+-- S17: what it writes beside a leader. @return the record; whether it asks that to go; the seconds until it will
+local function wish(session, member, seen)
+  local now, me, rank = session.env.now(), session:me(member.trusts, member), member.rank
+  member.waits = member.waits or now
+  me.waited = now - math.max(member.waits, rank and rank.since or member.waits)
+  me.asked_ago, me.within = now - (member.asked or -math.huge), ranks.within(session.ttl, member.retry)
+  return rule.ask(me, seen)
 end
 
 -- It stands from now on, and not from the next look.
@@ -178,6 +204,21 @@ local function note_written(session, slot, one, answer)
   session.seen:stands(slot, answer)
 end
 
+-- @return the seconds until it asks the leader to go, or nil; false: another one was faster
+local function stand_by(session, member, seen)
+  local found = seen.record
+  if not member.rank and not (found.orders and found.orders.ranks) then return nil end
+  local one, asks, left = session.env.atomic(wish, session, member, seen)
+  if not one then return left end
+  local text, before = record.text(one, session.env.nonce()), member.asked
+  if asks then member.asked = session.env.now() end -- also where there is no answer
+  local results = member.store:swap { { name = member.slot.name, version = seen.version, memory = seen.memory, text = text } }
+  local version = results and results[1]
+  if version == false then member.asked = before end
+  if not version then return version end
+  session.env.atomic(note_written, session, member.slot, one, { version = version, text = text, memory = seen.memory })
+  return left
+end
 -- @return as of `claim`, or "lost": another one was faster
 local function doubt(session, member, seen, one)
   local slot, text = member.slot, record.text(one, session.env.nonce())
@@ -235,6 +276,26 @@ local function contend_by(session, member, news, began)
   return take(session, member, seen, one, began)
 end
 
+--- S17: tells the level of a leader, which has changed.
+-- @tparam Session session
+-- @tparam table member
+function claims.say_rank(session, member)
+  local slot = member.slot
+  local term, name = slot.term, slot.name
+  for _ = 1, LOOKS_MOST do
+    local answers = member.store:look { name }
+    local found = answers and record.read(answers[name], name)
+    local is_ours = found and term and slot.term == term and rule.is_ours(session:me(), found, session.at, term.epoch)
+    if not is_ours then return end
+    local wanted = ranks.with(found.orders, session.node, ranks.level(member.rank))
+    if wanted == found.orders then return end
+    local text = record.text(rule.order(found, wanted), session.env.nonce())
+    local results = member.store:swap { { name = name, version = answers[name].version, memory = answers[name].memory,
+      text = text } }
+    if not results or results[1] ~= false then return end
+  end
+end
+
 --- Looks, and claims where the rule allows it; where the store has told what stands now, it claims at once.
 -- @tparam Session session
 -- @tparam table member
@@ -259,8 +320,13 @@ function claims.contend(session, member, began)
     if not what then return nil, one, "store" end
     if what == "denied" then
       if seen.peer and member.store.marks and session.settled ~= seen.memory then place.settle(session, member.trusts) end
-      note_runs(member.job, one)
-      return false, denial(session, slot, one, sent, seen.record)
+      local asks_in
+      if one.stands then asks_in = stand_by(session, member, seen) end
+      if asks_in ~= false then
+        note_runs(member.job, one)
+        one.asks_in = asks_in
+        return false, denial(session, slot, one, sent, seen.record)
+      end
     end
     if what == "doubt" or what == "write" then
       local won, second, third

@@ -8,6 +8,7 @@
 -- @internal crown.register.duties
 
 local joined = require "crown.register.joined"
+local ranks = require "crown.register.ranks"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 local runs = require "crown.register.runs"
@@ -65,6 +66,7 @@ end
 -- S16: what became of the run is written in the same step, so that nobody begins it in between.
 local function freed(session, duty, base, memory)
   local one = rule.free(base, duty.epoch, memory)
+  one.orders = ranks.with(one.orders, session.node, 0) -- who gives back does not wait
   if duty.job then one.runs = runs.after(one.runs, duty.job, session.node) end
   return one
 end

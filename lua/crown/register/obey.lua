@@ -53,7 +53,7 @@ end
 local function note(session, slot, answer, sent)
   if slot.term then return end -- the answer may be from before that
   local seen = session.seen:note(slot, answer, sent)
-  if seen then slot.orders = seen.record and seen.record.orders or nil end
+  if seen then slot.orders = orders.binding(seen.record and seen.record.orders) end
 end
 
 -- A leader's own looks see its record: those of the patrol.
@@ -99,7 +99,7 @@ end
 -- against its leading, nil where nothing does, and what did before, and `remind(bar, why)`, which says it again in the log
 -- @tparam table|boolean found the record of its election
 function obey.note(session, member, found)
-  local slot, wanted = member.slot, found and found.orders or nil
+  local slot, wanted = member.slot, orders.binding(found and found.orders)
   if not wanted and not slot.orders then return end
   slot.orders = wanted
   session.obeying[member] = true

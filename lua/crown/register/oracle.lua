@@ -1,6 +1,7 @@
 --- The public contract of an oracle, over a store with the verbs look and swap (crown.register.session).
 -- @internal crown.register.oracle
 
+local claims = require "crown.register.claims"
 local core = require "crown.core"
 local nonce = require "crown.text.nonce"
 local obey = require "crown.register.obey"
@@ -109,6 +110,7 @@ end
 -- @string[opt] why
 -- @string[opt] before what it was told last
 function Oracle:obey(bar, why, before)
+  self.waits = nil
   if self.group then return self.group:obey_most() end
   if obey.tell_core(self.election, bar, why, before) then return end
   if not self.election.handle then self.is_to_go = bar and self.leading or nil end
@@ -168,6 +170,7 @@ local function contended(self, verdict, second, third)
   else
     holder.expires_in = wait
   end
+  if second.asks_in and holder.retry_in then holder.retry_in = math.min(holder.retry_in, second.asks_in) end
   if second.unsure then holder.unsure = true end
   return false, holder
 end
@@ -177,6 +180,8 @@ local function kept(self, verdict, second, third)
   if verdict == false and not second.evicted then self.leading = false end
   return verdict, second, third
 end
+
+function Oracle:say_rank() claims.say_rank(self.session, self) end
 
 -- "claim", "refresh", "release" or "look".
 function Oracle:ask(what)
@@ -188,6 +193,15 @@ end
 function Oracle:attend(job)
   self.job = job
 end
+
+--- Gives it its rank among those that wait.
+-- @tparam table rank of crown.register.ranks
+function Oracle:prefer(rank)
+  self.rank = rank
+end
+
+--- Its level has changed. Where it leads, others are told.
+function Oracle:ranked() self.election:send "ranked" end
 
 -- Whether it still owes the store what became of its term.
 function Oracle:owes()
@@ -228,6 +242,7 @@ function Oracle:abdicate()
 end
 
 function Oracle:handle_info(message)
+  if message == "ranked" and self.leading then self:say_rank() end
   if message ~= "changed" then return end
   if not self.leading then return self:claim() end
   if sent_away(self) then return false, { evicted = true } end
@@ -251,6 +266,14 @@ end
 function Several:attend(job)
   self.job = job
   for _, part in ipairs(self.parts) do part:attend(job) end
+end
+
+function Several:prefer(rank)
+  for _, part in ipairs(self.parts) do part:prefer(rank) end
+end
+
+function Several:say_rank()
+  for _, part in ipairs(self.parts) do part:say_rank() end
 end
 
 function Several:owes()

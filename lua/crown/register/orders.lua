@@ -48,7 +48,10 @@ local function or_none(one) return next(one) ~= nil and one or nil end
 function orders.with(found, fields)
   local one = others_of(found)
   for field, value in pairs(fields) do one[field] = value end
+  local ranks = one.ranks -- which have room of their own
+  one.ranks = nil
   local size = #json.encode(one)
+  one.ranks = ranks
   if size > orders.MOST then
     return nil, ("it has %d bytes with all that stands beside it, more than %d: say why in fewer words"):format(size, orders.MOST)
   end
@@ -83,6 +86,13 @@ function orders.wait(found, node, stood, time)
   end
   local left = found.to and found.to ~= node and (found.within or 0) - stood or 0
   return left > 0 and left or nil
+end
+
+--- Orders that candidates have to obey now, and not only to keep.
+-- @tparam[opt] table found
+-- @treturn table or nil: there are none
+function orders.binding(found)
+  return found and (found.pause or found.to) and found or nil
 end
 
 local function instant(word, time)

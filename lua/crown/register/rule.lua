@@ -1,5 +1,5 @@
 --- The rule by which candidates hold elections in a register. It is pure: it knows no clock, no store and no other candidate, but
--- what it is told of them. docs/safety.md lists its paragraphs, S1 to S16, with their tests.
+-- what it is told of them. docs/safety.md lists its paragraphs, S1 to S17, with their tests.
 --
 -- A runtime keeps one record of its own in the register, its session, and renews it. An election's record names the session that
 -- holds it. A session is over for a candidate that has seen one version of its record stand for long enough by its own clock.
@@ -9,10 +9,12 @@
 -- first was never there), `remembers` (the store loses nothing, ever), `marks` (it keeps a
 -- mark of each record that is deleted, with a version and no text, and has another memory when it has lost all), `whole` (all its
 -- records have one memory, sessions and elections alike), `settled` (the memory in which what is missing is new, where that is
--- known), `least` (no lower epoch is granted, or nil), `job` (of crown.register.runs, or nil).
+-- known), `least` (no lower epoch is granted, or nil), `job` (of crown.register.runs, or nil),
+-- `rank` and what else crown.register.ranks has to know.
 -- `seen`: `record` or false; `memory` that answered; `stood`, seconds for which it stands by our own clock; `back`, whether it
 -- is older than what was seen before; `epoch` and `serial`, the highest that were seen; `holder`, the record of the session that
--- holds it, or false; `quiet`, seconds for which that stands; `lives`, whether that was renewed before our eyes, or less than its
+-- holds it, or false; `quiet`, seconds for which that stands; `free`, seconds for which the candidate knows that
+-- it may be claimed, or nil; `lives`, whether that was renewed before our eyes, or less than its
 -- TTL ago by the store's clock; `time`: of day by that clock, in ms, or nil; `peer`: `{ node =, epoch =, wait = }` where one that
 -- writes no records has written over it.
 --
@@ -21,6 +23,7 @@
 -- @internal crown.register.rule
 
 local orders = require "crown.register.orders"
+local ranks = require "crown.register.ranks"
 local record = require "crown.register.record"
 local runs = require "crown.register.runs"
 
@@ -91,7 +94,7 @@ end
 local function held(me, seen, epoch)
   local one = emptied(seen.record)
   one.epoch, one.memory, one.by, one.at, one.node = math.max(epoch, me.least or 0), seen.memory, me.session, me.at, me.node
-  one.orders = orders.without(one.orders)
+  one.orders = ranks.claimed(orders.without(one.orders), me)
   one.runs = runs.claimed(one.runs, me.job, me.node, me.time / 1000)
   return one
 end
@@ -162,6 +165,14 @@ local function claim_allowed(me, seen)
   return "write", held(me, seen, found.epoch + 1)
 end
 
+-- S17: who waits and has a higher level comes first, for a bounded time; not where an operator has said who does. What is our own
+-- session's nobody else may claim.
+local function wait_for_higher(me, seen)
+  local found = seen.record
+  if found.by == me.session or found.orders and found.orders.to == me.node then return nil end
+  return ranks.wait(found.orders, me, found.by and found.node, math.max(seen.free or 0, found.by and 0 or seen.stood))
+end
+
 --- What a candidate may do.
 -- @tparam table me see above
 -- @tparam table seen see above
@@ -170,7 +181,8 @@ end
 -- @treturn table the record, or who holds it: `{ node =, epoch =, wait = seconds, doubted = boolean, stands = boolean, unsure =
 -- boolean, ordered = }`, `stands` where that is a session which is not over, `unsure` where nobody knows yet whether the holder
 -- lives, `ordered`, in words, what an operator orders against it (S15), or what has become of a run (S16): `ran` is the mark of
--- that, `defers` whether it only leaves the others the first turn, `held` whether nobody may begin it yet
+-- that, `defers` whether it only leaves the others the first turn, `held` whether nobody may begin it yet; `is_free` where it is
+-- only left to those with a higher level (S17)
 function rule.claim(me, seen)
   local found, time = seen.record, me.time / 1000
   if found and found.runs and me.job then
@@ -183,6 +195,8 @@ function rule.claim(me, seen)
   if wait then return "denied", { epoch = found.epoch, wait = wait, ordered = orders.words(found.orders, time) } end
   local left, why, defers = runs.wait(found.runs, me.job, me.node, seen.stood, time)
   if left then return "denied", { epoch = found.epoch, wait = left, ordered = why, defers = defers, held = not defers } end
+  left, why = wait_for_higher(me, seen)
+  if left then return "denied", { epoch = found.epoch, wait = left, ordered = why, is_free = true } end
   return what, one
 end
 
@@ -266,6 +280,20 @@ function rule.order(base, wanted)
   local one = record.after(base)
   one.orders = wanted
   return one
+end
+
+--- S17: what a candidate that waits writes beside a leader: its own level, and a hand-over to itself where that is due.
+-- @tparam table me see above
+-- @tparam table seen see above
+-- @treturn table record, or nil: nothing is to be written
+-- @treturn boolean whether it asks the leader to go
+-- @treturn number seconds until it will, or nil
+function rule.ask(me, seen)
+  local found = seen.record
+  local is_led = found and found.by and found.by ~= me.session and not found.doubt
+  if not is_led or seen.back or seen.peer or found.memory ~= seen.memory then return nil end
+  local wanted, asks, left = ranks.asked(found.orders, me, found.node)
+  return wanted and rule.order(found, next(wanted) and wanted or nil), asks, left
 end
 
 --- S16: the marks of runs, and nothing else.

@@ -7,6 +7,7 @@ local epochs = require "crown.check.epoch"
 local figure = require "crown.check.figure"
 local hex = require "crown.text.hex"
 local orders = require "crown.register.orders"
+local ranks = require "crown.register.ranks"
 local record = require "crown.register.record"
 local rule = require "crown.register.rule"
 local runs = require "crown.register.runs"
@@ -96,8 +97,8 @@ end
 -- @tparam table store
 -- @tparam table names of all records
 -- @treturn table an array of `{ name =, node =, epoch =, expires_in =, renewed_ago =, over =, trouble =, orders =,
--- ordered = what those say in words, runs = marks of crown.register.runs, ran = those in words }`, times in seconds; or nil,
--- message, code
+-- ordered = what those say in words, preferred = levels of crown.register.ranks in words, runs = marks of crown.register.runs,
+-- ran = those in words }`, times in seconds; or nil, message, code
 function tools.list(store, names)
   local records, problem, code = tools.records(store, names)
   if not records then return nil, problem, code end
@@ -105,7 +106,8 @@ function tools.list(store, names)
   for name, one in pairs(records) do
     found[#found + 1] = { name = name, node = one.node, epoch = one.epoch, expires_in = one.wait,
       renewed_ago = one.renewed_ago, over = one.over, trouble = one.trouble, orders = one.orders,
-      ordered = orders.words(one.orders, os.time()), runs = one.runs, ran = runs.words(one.runs, os.time()) }
+      ordered = orders.words(one.orders, os.time()), preferred = ranks.words(one.orders), runs = one.runs,
+      ran = runs.words(one.runs, os.time()) }
   end
   table.sort(found, function(a, b) return a.name < b.name end)
   return found
