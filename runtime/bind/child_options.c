@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 /* Pushes field `key` of the table at `index`, which is absolute. */
 static int push_field(lua_State *L, int index, const char *key)
 {
@@ -140,6 +142,7 @@ struct child_options *child_options_read(lua_State *L, int index)
         read_output(L, index, options, stream);
     options->keep_output = (size_t)read_number(L, index, "keep_output", 0);
     options->stop_signal = (int)read_number(L, index, "stop_signal", SIGTERM);
+    options->watchdog_ns = (int64_t)(read_number(L, index, "watchdog", 0) * NS_PER_S);
     char *isolation = read_string(L, index, "isolation");
     options->isolation = isolation != NULL && strcmp(isolation, "pidns") == 0
                              ? CHILD_ISOLATION_PIDNS

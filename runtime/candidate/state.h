@@ -11,6 +11,7 @@
 #include "base/scope.h"
 #include "candidate/feed.h"
 #include "candidate/mailbox.h"
+#include "candidate/silence.h"
 #include "child/child.h"
 #include "child/options.h"
 #include "child/streams.h"
@@ -33,6 +34,7 @@ struct workload {
     struct scope_member member; /* of the term, or of the candidate */
     struct child child;
     struct streams streams;
+    struct silence silence;
     enum election_role role;
     bool exited; /* EXITED was told: GONE need not tell it again */
     bool stop_requested;

@@ -108,9 +108,29 @@ static void emit_lost_with_keeper(const struct workload *workload,
         emit(workload, TELEMETRY_CHILD_KILLED, fields, 1);
 }
 
+/* It hangs, as far as is known. Its restart policy says what follows. */
+static void fell_silent(struct silence *silence)
+{
+    struct workload *workload = container_of(silence, struct workload, silence);
+    const struct candidate *candidate = workload->candidate;
+    const int64_t patience_ns = candidate->election.stop_timeout_ns;
+    struct log_field fields[3];
+    char text[96];
+    if (workload->stop_requested || workload->stopped || workload->killed)
+        return;
+    (void)snprintf(text, sizeof(text), "it has not said WATCHDOG=1 for %.1f s",
+                   (double)silence->allowed_ns / NS_PER_S);
+    fields[0] = log_string("error", text);
+    emit(workload, TELEMETRY_CHILD_SILENT, fields, 1);
+    child_stop(&workload->child,
+               clock_add_ns(loop_now(candidate->env->loop),
+                            patience_ns > 0 ? patience_ns : STOP_TIMEOUT_DEFAULT_NS));
+}
+
 static void workload_gone(struct workload *workload, const struct wire_message *message)
 {
     struct candidate *candidate = workload->candidate;
+    silence_end(&workload->silence);
     if (!workload->exited && !workload->unstartable)
         workload->status = message->status;
     streams_finish(&workload->streams);
@@ -205,12 +225,16 @@ static void workload_event(struct child *child, const struct wire_message *messa
 static char **make_environment(struct candidate *candidate, const struct child_options *options,
                                enum election_role role, uint64_t epoch)
 {
+    const struct silence *silence = &candidate->commands->workload->silence;
     char election[160], node[300], role_text[32], epoch_text[48];
     (void)snprintf(election, sizeof(election), "CROWN_ELECTION=%s", candidate->name);
     (void)snprintf(node, sizeof(node), "CROWN_NODE=%s", candidate_node(candidate));
     (void)snprintf(role_text, sizeof(role_text), "CROWN_ROLE=%s", role_name(role));
     (void)snprintf(epoch_text, sizeof(epoch_text), "CROWN_EPOCH=%" PRIu64, epoch);
-    const char *const extra[] = {election, node, role_text, epoch_text, NULL};
+    const char *const watched = silence->loop != NULL ? silence->variable : NULL;
+    const char *const extra[] = {election,   node,    role_text,
+                                 epoch_text, watched, watched != NULL ? silence->interval : NULL,
+                                 NULL};
     return child_environment(options, extra);
 }
 
@@ -224,6 +248,10 @@ static int start(struct candidate *candidate, const struct child_options *option
                  const struct election_action *action, struct crown_error *err)
 {
     uint64_t epoch = action->role == ELECTION_ROLE_LEADER ? action->epoch : candidate->leader_epoch;
+    struct silence *silence = &candidate->commands->workload->silence;
+    silence->fell_silent = fell_silent;
+    if (silence_begin(silence, candidate->env->loop, options, err) < 0)
+        return -1;
     char **environment = make_environment(candidate, options, action->role, epoch);
     if (environment == NULL)
         return error_set(err, ERROR_MEMORY, "start the child: out of memory");
@@ -296,6 +324,7 @@ static void destroy(struct workload *workload)
     if (workload == NULL)
         return;
     loop_at_cancel(workload->candidate->env->loop, &workload->signal_timer);
+    silence_end(&workload->silence);
     child_let_go(&workload->child);
     streams_finish(&workload->streams);
     scope_leave(&workload->member);

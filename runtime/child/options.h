@@ -6,6 +6,7 @@
 #define CROWN_CHILD_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "process/child_spec.h"
@@ -33,6 +34,7 @@ struct child_options {
     enum child_output output[3]; /* stdin: INHERIT, NULL or PATH */
     char *path[3];
     int stop_signal;
+    int64_t watchdog_ns; /* how often it has to say WATCHDOG=1; 0: it may be silent */
     enum child_isolation isolation;
     bool terminal;
     bool escalate;

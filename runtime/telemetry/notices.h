@@ -19,6 +19,8 @@ struct loop;
  * where no service manager listens */
 const char *notices_open(struct loop *loop, void (*changed)(void *context), void *context,
                          struct crown_error *err);
+/** What a command said to another socket of ours; nothing where none is open here. */
+void notices_take(const char *message);
 /** The command has ended. */
 void notices_forget(void);
 /** @return the command's last status, "" for none. */

@@ -40,6 +40,7 @@ struct telemetry;
     X(CHILD_STOPPED, "child.stopped", LOG_INFO)                                                    \
     X(CHILD_EXITED, "child.exited", LOG_WARN)                                                      \
     X(CHILD_KILLED, "child.killed", LOG_WARN)                                                      \
+    X(CHILD_SILENT, "child.silent", LOG_WARN)                                                      \
     X(CHILD_UNKILLABLE, "child.unkillable", LOG_ERROR)                                             \
     X(CHILD_KEEPER_LATE, "child.keeper_late", LOG_ERROR)                                           \
     X(CHILD_UNFENCED, "child.unfenced", LOG_WARN)                                                  \

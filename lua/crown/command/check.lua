@@ -98,6 +98,9 @@ local function describe(election)
   local spec = election.options
   local child = "none"
   if spec.child then child = spec.child.lua and "Lua module " .. spec.child.lua or table.concat(spec.child.argv, " ") end
+  if spec.child and spec.child.watchdog then
+    child = ("%s, stopped when it does not say WATCHDOG=1 for %s s"):format(child, figure.exact(spec.child.watchdog))
+  end
   local text = ("election       %s\noracle         %s\nchild          %s\n%s"):format(election.name, spec.oracle,
     core.redact(child), election.timing.text)
   local words = rules.words(election.rules)

@@ -81,7 +81,7 @@ crown.elect(options)          declares an election; raises an error that names a
   node                        this candidate's name, where it is not the runtime's
   child, follower_child       { command = {...} or lua = module, env, cwd, user, group, stdin, stdout, stderr,
                               stop_signal, stop_timeout, mode, told, fence, terminal, isolation,
-                              restart, log_fields, keep_output }
+                              watchdog, restart, log_fields, keep_output }
   restart, of a child         { policy, max, within, backoff }
   handlers                    { init(opts), won(term), lost(reason), leader(name, epoch), campaign(phase) }
   claim_delay, splay, retry, backoff, lease, cool_down, stop_timeout, call_timeout, lost_timeout

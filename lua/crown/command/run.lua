@@ -52,6 +52,8 @@ local run = {
       help = "leave those that are preferred the first claim for so long, also where they are gone" },
     { name = "preempt", value = "SECONDS", number = { above = 0, most = 31536000 }, default = "wait for its end",
       help = "ask a leader of a lower --prefer to go after so long" },
+    { name = "watchdog", value = "SECONDS", number = { least = 0.1, most = 86400 }, default = "COMMAND may be silent",
+      help = "stop COMMAND when it has not said WATCHDOG=1 by sd_notify(3) for so long" },
     { name = "window", value = "HOURS", many = true, default = "at any time",
       help = "lead only then: 'Mon-Fri 08:00-18:00 Europe/Berlin'; give it again for further hours" },
     { name = "slots", value = "COUNT", number = { least = 1, most = 64, integer = true }, default = "one leader",
@@ -333,6 +335,7 @@ function run.declare(options, words)
       fence = options.fence,
       terminal = not options.keep, -- in its foreground COMMAND would get SIGHUP
       isolation = options.isolation,
+      watchdog = options.watchdog,
       restart = { policy = options.restart or "finish" },
     },
     follower_child = options.follower and { command = { "/bin/sh", "-c", options.follower }, stdin = "null" } or nil,

@@ -118,6 +118,7 @@ function child.check(where, given)
     terminal = checked.terminal,
     escalate = checked.mode == "interrupt",
     told = checked.told,
+    watchdog = checked.watchdog,
     signalled = checked.mode == "signal",
     fence = checked.fence,
   }

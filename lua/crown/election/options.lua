@@ -100,6 +100,7 @@ options.child = {
   isolation = { type = "string", values = { "tree", "pidns" }, default = "tree" },
   mode = { type = "string", values = { "stop", "interrupt", "signal" }, default = "stop" },
   told = { type = "boolean", default = false },
+  watchdog = { type = "number", least = 0.1, most = 86400 },
   fence = { type = "boolean", default = false },
   terminal = { type = "boolean", default = false },
   restart = { type = "table" },

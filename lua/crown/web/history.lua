@@ -10,7 +10,7 @@ local KEPT = 50
 local WORTH_KEEPING = { "leadership.claimed", "leadership.acting", "leadership.lost", "leadership.evicted",
   "leadership.abdicated", "leadership.changed", "leadership.uncertain", "leadership.conflict", "monitor.leader_down",
   "oracle.error", "oracle.amnesia",
-  "child.exited", "child.killed", "child.unfenced", "child.unkillable", "child.keeper_late", "runtime.restarted" }
+  "child.exited", "child.killed", "child.silent", "child.unfenced", "child.unkillable", "child.keeper_late", "runtime.restarted" }
 local MOST_COUNTED = 1000 -- elections whose events are counted one by one: labels cost who scrapes them
 
 local kept = {}
