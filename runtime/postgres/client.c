@@ -109,7 +109,8 @@ static void session_closed(void *context, const struct crown_error *err)
     struct postgres_client *client = context;
     uint64_t generation = client->generation;
     const struct crown_error why = *err; /* the session's own, which ends here */
-    client->lost_in_transaction = postgres_session_in_transaction(client->session);
+    client->lost_in_transaction =
+        !client->bounded && postgres_session_in_transaction(client->session);
     drop_session(client);
     client->died_young = !client->admitted || loop_at_armed(&client->settled);
     loop_at_cancel(client->loop, &client->settled);

@@ -292,6 +292,22 @@ describe("a connection to Postgres that ended", function()
   setup(function() server = Postgres.start() end)
   teardown(function() server:destroy() end)
 
+  it("is no lost transaction to an oracle, whose every statement is whole", function()
+    local client = assert(crown.postgres.connect(server.url, { timeout = 5, bounded = true }))
+    finally(function() client:close() end)
+    client:set_timeout(0.5)
+    local first
+    crown.spawn(function() first = client:query "SELECT pg_sleep(0.2)" end)
+    crown.sleep(0.05) -- so that both are under way at once
+    local rows, problem = client:query [[DO $$ BEGIN PERFORM pg_sleep(2);
+      EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(1); END $$]] -- so the server does not end it by itself
+    assert.is_nil(rows)
+    assert.is_table(first)
+    assert.matches("no answer within 0.5 s", problem)
+    client:set_timeout(5)
+    assert.same({ { one = 1 } }, { (assert(client:query "SELECT 1 AS one"))[1] })
+  end)
+
   it("is named to who was in the middle of a transaction", function()
     local client = assert(crown.postgres.connect(server.url))
     finally(function() client:close() end)
