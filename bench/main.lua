@@ -43,6 +43,6 @@ local function measure(name, target, once, times)
 end
 
 local GROUPS = { "start", "failover", "peers", "scale", "web", "idle", "postgres", "crowd", "redis", "many", "counters", "short", "growth",
-  "stores", "libraries", "mysql", "registry", "registry_size" }
+  "jobs", "stores", "libraries", "mysql", "registry", "registry_size" }
 for _, group in ipairs(store_url ~= "" and { "own_store" } or GROUPS) do require(group)(measure, store_url) end
 io.write(tables.text({ "what", "target", "median", "p99", "min", "max", "n" }, rows))

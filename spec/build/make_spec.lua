@@ -14,6 +14,7 @@ describe("make", function()
   it("hands store, faults and seed on to the torture", function()
     assert.matches("run%-torture.sh http 25 19\n", says("torture", "STORE=http", "SEED=19"))
     assert.matches("run%-torture.sh redis 40 1\n", says("torture", "STORE=redis", "FAULTS=40"))
+    assert.matches("run%-torture.sh jobs:redis 25 1\n", says("torture", "STORE=redis", "JOBS=1"))
   end)
 
   it("hands a seed and files on to the specs in another order", function()

@@ -1,9 +1,10 @@
 -- `make torture`: real candidates on real stores, hurt by random faults, judged by their children's ticks.
--- crown-lua spec/torture/main.lua STORES FAULTS SEED [SIDE_BY_SIDE] [whole]: STORES a list with commas, or all; whole: a schedule that
--- fails is not made smaller
+-- crown-lua spec/torture/main.lua STORES FAULTS SEED [SIDE_BY_SIDE] [whole]: STORES a list with commas, or all; with `jobs:` before
+-- it, hosts with a crontab; whole: a schedule that fails is not made smaller
 package.path = "./spec/?.lua;" .. package.path
 
 local crown = require "crown"
+local JobWorld = require "torture.job_world"
 local schedule = require "torture.schedule"
 local shrink = require "torture.shrink"
 local stores = require "torture.stores"
@@ -15,11 +16,16 @@ local A_RUN = 25           -- faults
 local UNEXPLAINED_MOST = 3 -- seconds without a leader that no fault explains
 local MODES = { "plain", "stubborn" }
 
+local wanted = arg[1] or "all"
+local kind = wanted:find "^jobs:" and JobWorld or World
+local KNOWN = kind == JobWorld and JobWorld.STORES or stores.NAMES
+wanted = wanted:gsub("^jobs:", "")
+
 -- On a store of its own: what an earlier run has done to one must not tell on the next.
 local function play(name, draw, mode)
   local store = stores.start(name)
   local list = draw(store)
-  local world = World.new(store, mode)
+  local world = kind.new(store, mode)
   local fine, result = pcall(world.play, world, list)
   if not fine then result = { wrong = { tostring(result) }, terms = 0, overlap = 0, epochs = 0, gap = 0, unexplained = 0 } end
   for _, text in ipairs(world:destroy()) do table.insert(result.wrong, text) end
@@ -27,7 +33,7 @@ local function play(name, draw, mode)
     table.insert(result.wrong, ("nobody led for %.1f s that no fault explains"):format(result.unexplained))
   end
   store.server:destroy()
-  result.said, result.logs = world.said, world.cluster.dir
+  result.said, result.logs = world.said, world.dir or world.cluster.dir
   return result, list
 end
 
@@ -36,7 +42,7 @@ local function report(name, seed, mode, list, result)
   for _, text in ipairs(result.wrong) do print("  " .. text) end
   print("what happened:\n  " .. table.concat(result.said, "\n  "))
   print("schedule:\n" .. schedule.text(list))
-  print(("again: make torture STORE=%s FAULTS=%d SEED=%d"):format(name, #list, seed))
+  print(("again: make torture %sSTORE=%s FAULTS=%d SEED=%d"):format(kind == JobWorld and "JOBS=1 " or "", name, #list, seed))
   print("the logs of the candidates are kept in /tmp/crown-kept-" .. require("crown.core").pid .. "\n")
   os.execute(("cp -r %s /tmp/crown-kept-%d"):format(result.logs, require("crown.core").pid))
   io.flush()
@@ -48,7 +54,9 @@ local function torture(name, count, first_seed)
   while sum.faults < count do
     local size = math.min(A_RUN, count - sum.faults)
     local mode = MODES[seed % #MODES + 1]
-    local began, result, list = pcall(play, name, function(store) return schedule.draw(store, seed, size, World.CANDIDATES) end, mode)
+    local began, result, list = pcall(play, name, function(store)
+      return schedule.draw(store, seed, size, World.CANDIDATES, kind.WITHOUT)
+    end, mode)
     if not began then -- as where a server did not start in time on a busy machine; the others go on
       print(("%-10s seed %-8d could not begin: %s"):format(name, seed, tostring(result)))
       result = { wrong = { "could not begin" }, terms = 0, overlap = 0, epochs = 0, gap = 0, unexplained = 0 }
@@ -73,7 +81,7 @@ local function torture(name, count, first_seed)
 end
 
 local names = {}
-for name in ((arg[1] or "all") == "all" and table.concat(stores.NAMES, ",") or arg[1]):gmatch "[^,]+" do names[#names + 1] = name end
+for name in (wanted == "all" and table.concat(KNOWN, ",") or wanted):gmatch "[^,]+" do names[#names + 1] = name end
 local count, seed, side_by_side = tonumber(arg[2]) or 25, tonumber(arg[3]) or 1, tonumber(arg[4]) or 4
 
 local rows, good, wrong, at, running = {}, 0, 0, 0, 0

@@ -18,10 +18,11 @@ local function weighted(list, random)
   return list[#list]
 end
 
-local function menu_of(store)
+local function menu_of(store, without)
   local menu = {}
   for name, fault in pairs(faults) do
-    if store.ports or not fault.on_way then menu[#menu + 1] = { kind = "candidate", name = name, weight = fault.weight } end
+    local is_drawn = (store.ports or not fault.on_way) and not without[name]
+    if is_drawn then menu[#menu + 1] = { kind = "candidate", name = name, weight = fault.weight } end
   end
   for name, fault in pairs(store.faults) do menu[#menu + 1] = { kind = "store", name = name, weight = fault.weight } end
   table.sort(menu, function(a, b) return a.kind .. a.name < b.kind .. b.name end)
@@ -43,9 +44,10 @@ end
 -- @number seed
 -- @number count how many faults
 -- @number candidates how many there are
+-- @tparam[opt] table without faults of candidates that are not drawn, by name
 -- @treturn table an array of `{ at =, seconds =, kind =, name =, who =, seed = }`, times in seconds from the start
-function schedule.draw(store, seed, count, candidates)
-  local random, menu, found, at = new_random(seed), menu_of(store), {}, 0
+function schedule.draw(store, seed, count, candidates, without)
+  local random, menu, found, at = new_random(seed), menu_of(store, without or {}), {}, 0
   while #found < count do
     at = at + store.ttl * (0.2 + CALM * random())
     for _ = 1, random(3) == 1 and 2 or 1 do

@@ -88,7 +88,9 @@ function World:leader()
   end
 end
 
-local function suffer(self, fault)
+--- Suffers a fault, until that is over.
+-- @tparam table fault of torture.schedule
+function World:suffer(fault)
   local kind = fault.kind == "store" and self.store.faults[fault.name] or faults[fault.name]
   local who = fault.kind == "candidate" and (fault.leader and self:leader() or self.candidates[fault.who]) or nil
   local from, random = crown.now(), new_random(fault.seed)
@@ -107,6 +109,21 @@ local function suffer(self, fault)
   end
   if alone then target.suffers = nil end
   self.intervals[#self.intervals + 1] = { from = from, to = crown.now() + self.store.cost }
+end
+
+--- Plays a schedule, and waits until all of it is over.
+-- @tparam table list of torture.schedule
+function World:hurt_by(list)
+  local start = crown.now()
+  for _, fault in ipairs(list) do
+    self.busy = self.busy + 1
+    crown.spawn(function()
+      crown.sleep(math.max(0, start + fault.at - crown.now()))
+      self:suffer(fault)
+      self.busy = self.busy - 1
+    end)
+  end
+  while self.busy > 0 do crown.sleep(0.05) end
 end
 
 local function has_come_by_a_way(self)
@@ -140,16 +157,7 @@ function World:play(list)
   ticks.await(self.cluster.ticks, 0, FIRST_TICK)
   assert(not self.store.ports or has_come_by_a_way(self), "whoever leads has come by no way of the torture's")
   if self.store.serves then crown.spawn(watch_store, self) end
-  local start = crown.now()
-  for _, fault in ipairs(list) do
-    self.busy = self.busy + 1
-    crown.spawn(function()
-      crown.sleep(math.max(0, start + fault.at - crown.now()))
-      suffer(self, fault)
-      self.busy = self.busy - 1
-    end)
-  end
-  while self.busy > 0 do crown.sleep(0.05) end
+  self:hurt_by(list)
   local over = crown.now()
   repeat
     crown.sleep(0.05)
@@ -173,6 +181,9 @@ local function add_ended(found, store)
     end
   end
 end
+
+--- What servers have ended by themselves, in words.
+World.ended_servers = add_ended
 
 --- Ends everything.
 -- @treturn table what ticks on when all candidates have ended, and which servers had ended before, in words
