@@ -134,6 +134,7 @@ static const struct kind *kind_of(const char *problem, bool answered)
     static const char *const cancelled[] = {"due to statement timeout", NULL};
     static const char *const busy[] = {"is busy running a script", NULL};
     static const char *const no_ssl[] = {"does not support SSL", NULL};
+    static const char *const guarded[] = {"running in protected mode", NULL};
     static const char *const no_index[] = {"DB index is out of range", NULL};
     static const char *const apart[] = {"replicas have it", NULL};
     static const char *const no_sentinel[] = {"unknown command *SENTINEL", NULL};
@@ -230,6 +231,10 @@ static const struct kind *kind_of(const char *problem, bool answered)
          NULL, NULL},
         {busy, "end the script (redis-cli SCRIPT KILL), or wait for its end", NULL, NULL},
         {no_ssl, "turn ssl on in the server, or take sslmode out of the URL", NULL, NULL},
+        {guarded,
+         "have Redis let other hosts in: give its default user a password (requirepass), or turn "
+         "protected-mode off",
+         NULL, NULL},
         {no_index, "the server has fewer databases: mend the number in the URL", NULL, NULL},
         {apart, "are the replicas connected (INFO replication)? Else lower min_replicas", NULL,
          NULL},

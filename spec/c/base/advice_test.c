@@ -124,6 +124,8 @@ static void each_kind_has_its_step(void **state)
     const struct advice_link link = {.store = "redis"};
     static const char *const pairs[][2] = {
         {"WRONGPASS invalid username-password pair", "the user and the password"},
+        {"DENIED Redis is running in protected mode and no password is set for the default user",
+         "protected-mode off"},
         {"NOPERM this user has no permissions", "check --store"},
         {"permission denied for table x", "check --store"},
         {"Domain name not found", "host in the URL"},
