@@ -1,9 +1,12 @@
 -- How a candidate logs in to Kubernetes, and what it is told of its rights, on the small API server of the specs.
 local authority = require "support.authority"
 local base64 = require "crown.text.base64"
+local Candidate = require "support.candidate"
+local eventually = require("crown.testing").eventually
 local kubernetes = require "crown.oracles.kubernetes"
 local Players = require "support.kubernetes_players"
 local read_file = require "crown.text.read_file"
+local run = require "support.run"
 local Server = require "support.kubernetes_server"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
@@ -105,5 +108,24 @@ describe("a login to Kubernetes", function()
   it("that lacks a right hears it from the server", function()
     local verdict = candidate(server:options { token_file = server:token "none" }):claim()
     assert.matches('User "nobody" cannot get resource "leases"', verdict[2], 1, true)
+  end)
+
+  it("that may see its own Lease alone is enough for the tools, which are asked for that one", function()
+    local url = server:url("trust_empty=true&lock=only&ca=" .. server.authority .. "/ca.crt", nil, server:token "named")
+    local one = Candidate.start { node = "ann", log = tempdir() .. "/log", args = { "run", "--oracle", url, "only", "sleep", "60" } }
+    finally(function() one:destroy() end)
+    eventually(function() return #one:pids "child" == 1 end, 20)
+    local checked = run { "check", "--store", "--oracle", url, "run", "only", "true" }
+    assert.equal(0, checked.code, checked.stdout .. checked.stderr)
+    assert.matches("does not allow 'list'.*lets this candidate take part", checked.stdout)
+    local shown = run { "info", "--oracle", url, "only" }
+    assert.equal(0, shown.code, shown.stderr)
+    assert.matches("\nonly +ann ", shown.stdout)
+    assert.equal(0, run({ "pause", "--oracle", url, "--keep", "only" }).code)
+    assert.matches("paused", run({ "info", "--oracle", url, "only" }).stdout)
+    assert.equal(0, run({ "resume", "--oracle", url, "only" }).code)
+    local all = run { "info", "--oracle", url }
+    assert.equal(3, all.code)
+    assert.matches('cannot list resource "leases"', all.stderr, 1, true)
   end)
 end)

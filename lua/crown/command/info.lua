@@ -8,6 +8,7 @@ local jobs = require "crown.command.jobs"
 local kept = require "crown.command.kept"
 local json = require "crown.text.json"
 local listing = require "crown.command.listing"
+local names = require "crown.check.names"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
 local store = require "crown.command.store"
@@ -146,8 +147,9 @@ function info.run(options, words)
   if options.jobs then store.expect_marks "info --jobs" end
   local list, opts, word, module = store.find("info", "list")
   local nothing = false
+  local one = words[1] and not names.problem(words[1]) and words[1] or nil -- else it is a pattern
   local function make()
-    local found, problem, code = list(opts)
+    local found, problem, code = list(opts, one)
     if not found then return nil, store.unreachable("info", problem, code) end
     if options.jobs then found = view.all(found, os.time()) end
     local count = #found

@@ -59,7 +59,7 @@ end
 -- @string name
 -- @treturn table the election, as `list` of an oracle has it; false: there is none; or nil, message, code
 function ordering.look(list, opts, name)
-  local found, problem, code = list(opts)
+  local found, problem, code = list(opts, name)
   if not found then return nil, problem, code end
   for _, election in ipairs(found) do
     if election.name == name then return election end

@@ -18,7 +18,7 @@ local HOUR = 3600
 local NEEDED = { "get", "create", "update" }
 local USEFUL = {
   watch = "nobody tells a follower of a release: it asks each %s s (retry)",
-  list = "'crown-lua info' cannot show the elections",
+  list = "'crown-lua info' cannot show all elections, 'crown-lua info NAME' can show one",
 }
 
 -- What a question needs.
@@ -51,14 +51,26 @@ local function all(self)
   return found
 end
 
+-- RBAC cannot name what is listed. So whoever may not list sees the one that is asked for, where there is one.
+local function all_or_one(self, opts, name)
+  name = name or opts.crown_name and tostring(self.checked.lock or opts.crown_name)
+  local found, problem, code = all(self)
+  if found or code ~= "store" or not name or lease.name_problem(name) then return found, problem, code end
+  local one, _, why = self.ask("GET", paths.lease(self.namespace, name))
+  if not one and why == "not_found" then return {} end
+  if not one or not lease.is(one) then return nil, problem, code end
+  return { one }
+end
+
 --- Elections of the namespace. Whether a holder still lives is not to be seen in one look.
 -- @tparam table opts `url` and the others
+-- @string[opt] name of the only one that is asked for: it is enough where others may not be seen
 -- @treturn table an array of `{ name, node, epoch, ttl }`; or nil, message, code
-function admin.list(opts)
+function admin.list(opts, name)
   local self, problem, code = open(opts)
   if not self then return nil, problem, code end
   local found
-  found, problem, code = all(self)
+  found, problem, code = all_or_one(self, opts, name)
   if not found then return nil, problem, code end
   local listed = {}
   for i, one in ipairs(found) do
@@ -72,11 +84,12 @@ end
 --- Hands a tool the orders of the namespace.
 -- @tparam table opts `url` and the others
 -- @tparam function fn gets a store of orders
+-- @string[opt] name as of `list`
 -- @return what it returns; or nil, message, code
-function admin.with_orders(opts, fn)
+function admin.with_orders(opts, fn, name)
   local self, problem, code = open(opts)
   if not self then return nil, problem, code end
-  return fn(Orders.new(self.ask, self.namespace, function() return all(self) end))
+  return fn(Orders.new(self.ask, self.namespace, function() return all_or_one(self, opts, name) end))
 end
 
 -- @return the Lease and its record; false where there is none; or nil, message, code

@@ -123,9 +123,9 @@ end
 -- Who may not read orders sees elections all the same. Orders are read first: the winner takes away what it has outlived, so
 -- where nothing is ordered any more who leads after that is seen.
 local function list_by(how, list)
-  return function(opts)
-    local answers = how.visit(opts, function(store) return store:read() end)
-    local found, problem, code = list(opts)
+  return function(opts, name)
+    local answers = how.visit(opts, function(store) return store:read() end, name)
+    local found, problem, code = list(opts, name)
     if not found then return nil, problem, code end
     return add(found, answers or {})
   end
@@ -166,7 +166,7 @@ end
 -- In such a store a leader that has died is gone like one that has stepped down.
 local function order_by(how, list)
   return function(opts, name)
-    local found, problem, code = list(opts)
+    local found, problem, code = list(opts, name)
     if not found then return nil, problem, code end
     local before = { name = name, is_unknown = true } -- nothing may be there of an election that nobody leads
     for _, one in ipairs(found) do before = one.name == name and one or before end
@@ -183,8 +183,9 @@ end
 -- @tparam table how `word`, what messages call the store; `owner(state)` → a table that the elections of one place share, and
 -- the election's name; `store(state)` → a store of orders (crown.oracle.order_book); `leads(state)`; `holder(state)` →
 -- `{ node =, epoch = }`, who leads; false: nobody; nil: that is not known; `patrol(state)` → seconds from one look to the next,
--- where `hear` may miss changes; `looks(state)` → the same of a candidate that has orders (1); `visit(opts, fn)` → what fn(store)
--- returns, for a tool; `lists_candidates`: whether `list` does; `feeds`: whether a claim hands Member:saw what it reads anyway
+-- where `hear` may miss changes; `looks(state)` → the same of a candidate that has orders (1); `visit(opts, fn, name)` → what
+-- fn(store) returns, for a tool, which asks for one election where it has a name; `lists_candidates`: whether `list` does;
+-- `feeds`: whether a claim hands Member:saw what it reads anyway
 -- @treturn table the oracle
 function ordered.oracle(module, how)
   obeys(module, how)
