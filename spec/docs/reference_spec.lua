@@ -185,6 +185,9 @@ describe("docs/environment.md", function()
     for _, file in ipairs { "s3/login", "s3/profile", "consul/token" } do
       for name in read_file(("lua/crown/%s.lua"):format(file)):gmatch(AS_TEXT) do known[name] = true end
     end
+    for names in lua:gmatch "in ipairs (%b{}) do[^\n]*os%.getenv%(name%)" do
+      for name in names:gmatch '"([%w_]+)"' do known[name] = true end
+    end
     for name in lua:gmatch "env%.(CROWN_[A-Z_]+) =" do known[name] = true end
     for name in lua:gmatch "env = { (CROWN_[A-Z_]+) =" do known[name] = true end
     for name in c:gmatch 'getenv%("([%w_]+)"%)' do known[name] = true end

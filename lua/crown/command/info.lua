@@ -26,7 +26,8 @@ local info = {
     { name = "json", help = "for programs" },
     listing.option("name", "leader", "epoch", "expires"),
     { name = "watch", help = "show it again every second, in place" },
-    { name = "output", value = "NAME", help = "what this job has written in its last run, where its crontab says output=keep" },
+    { name = "output", value = "NAME", help = "what this job has written in its last run, where its crontab says output=keep",
+      default = "the elections" },
     { name = "jobs", help = "the jobs of cron and of run --once: when they ran, where, how that ended, when they are due" },
   },
   help = [[
