@@ -1,4 +1,5 @@
 -- What a job has written, as stores keep it beside the election's record for who asks from another host.
+local Consul = require "support.consul_server"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local Mysql = require "support.mysql"
@@ -24,6 +25,7 @@ local STORES = {
   end,
   postgres_lease = function() return { url = started(Postgres).url } end,
   mysql = function() return { url = started(Mysql).url .. "?trust_empty=true" } end,
+  consul = function() return started(Consul):options { recipe = "register", trust_empty = true } end,
   s3 = function() return started(S3):options { trust_empty = true } end,
 }
 
@@ -35,6 +37,7 @@ for name, start in pairs(STORES) do
       local word
       options, word = start()
       module = require("crown.oracles." .. (word or name))
+      module = module.chosen and module.chosen(options) or module
       -- What makes the table, where there is one.
       local given = { word or name }
       for option, value in pairs(options) do given[option] = value end
