@@ -157,11 +157,11 @@ describe("beside client-go", function()
 
   peer("the API server may restart, and be slow", function()
     local slow = way()
-    cluster.options.ttl = 20 -- longer than the server takes to come back on a busy machine
-    local one = ours("one", slow.port, "&timeout=4")
+    cluster.options.ttl = 60 -- longer than the server takes to come back on a busy machine
+    local one = ours("one", slow.port, "&timeout=4&refresh=3")
     leads "one"
     local began = ticks.lives(cluster.ticks)[1].life
-    follows(elector("go", { duration = 20, deadline = 17, retry = 1 }))
+    follows(elector("go", { duration = 60, deadline = 50, retry = 1 }))
     server:down()
     server:up()
     local before = #one:output()

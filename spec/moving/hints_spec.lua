@@ -112,7 +112,6 @@ local URLS = {
   ["oban://h/d"] = "did you mean 'oban+postgres'?",
   ["advisory://h/d"] = "did you mean 'postgres+advisory'?",
   ["pg://h/d"] = "did you mean 'postgres'?",
-  ["consul://h"] = "no store here",
   ["kubernetes://h"] = "'k8s'",
 }
 
