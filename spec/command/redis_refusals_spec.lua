@@ -38,6 +38,21 @@ describe("a Redis server that refuses a candidate", function()
     assert.is_nil(tried.stderr:find("nobody asked for", 1, true), tried.stderr)
   end)
 
+  it("is asked for its log, and for no other port, where it has answered before", function()
+    local client = assert(crown.redis.connect(server.url, { timeout = 0.3 }))
+    assert.equal("PONG", client:call "PING")
+    server:freeze()
+    finally(function()
+      server:thaw()
+      client:close()
+    end)
+    for _ = 1, 3 do -- the later ones on connections that it never answers
+      local answer, problem = client:call "PING"
+      assert.is_nil(answer)
+      has("; look at the server's log, and at the network", problem)
+    end
+  end)
+
   it("says that it is busy with a script, by its name, and how to end that", function()
     local url = ("redis://127.0.0.1:%d?trust_empty=true&timeout=1"):format(server.port)
     server:call("CONFIG", "SET", "busy-reply-threshold", "50")

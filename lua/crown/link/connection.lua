@@ -43,11 +43,12 @@ function Connection.dial(class, host, port, options)
   local stream, problem, code = tcp.connect(host, port, { timeout = options.timeout,
     silence = options.silence or options.timeout, tls = options.tls,
     on_opening = link and function(opening) link:on_opening(opening) end })
-  if not stream then return nil, explain.problem(problem, options.store, server, tls, false), code end
+  local knows = link ~= nil and link.heard ~= nil -- that host and port are right: an earlier connection has heard of it
+  if not stream then return nil, explain.problem(problem, options.store, server, tls, knows), code end
   if link then link:logging_in() end
   stream:set_timeout(options.timeout)
   local self = setmetatable({ stream = stream, timeout = link and link.timeout or options.timeout, over = promise(),
-    store = options.store, place_named = server, is_secure = tls }, class)
+    store = options.store, place_named = server, is_secure = tls, knows = knows }, class)
   self.outbox = Outbox.new(stream, function(...) self:failed(...) end)
   return self
 end
@@ -56,7 +57,8 @@ end
 -- @string problem
 -- @treturn string
 function Connection:explained(problem)
-  return self.store and explain.problem(problem, self.store, self.place_named, self.is_secure, self.heard ~= nil) or problem
+  if not self.store then return problem end
+  return explain.problem(problem, self.store, self.place_named, self.is_secure, self.knows or self.heard ~= nil)
 end
 
 --- What is done when a write fails.

@@ -73,7 +73,7 @@ local connect
 local function lost(self, connection, reason)
   if self.connection ~= connection then return end
   local settled = core.now() - self.opened >= retry.SETTLED
-  self.connection, self.problem, self.heard = nil, reason, connection.heard
+  self.connection, self.problem, self.heard = nil, reason, connection.heard or self.heard
   self.reconnects, self.died_young = self.reconnects + 1, not settled
   self.over:resolve(true)
   enter(self, "broken")
