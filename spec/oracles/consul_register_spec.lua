@@ -132,6 +132,16 @@ describe("the register in Consul", function()
     end
   end)
 
+  it("lets an agent hold a question open for as long as it says, also where there are several", function()
+    local Client = require "crown.consul.client"
+    local two = assert(Client.new(("consul://127.0.0.1:%d,127.0.0.1:%d/spec"):format(server.port, server.port), {}, false))
+    local first = assert(two:ask({ path = "/v1/kv/spec/none" }, 2))
+    local began = core.now()
+    local path = ("/v1/kv/spec/none?index=%.0f&wait=1s"):format(Client.index(first))
+    assert.equal(404, assert(two:ask({ path = path, held = true }, 1.6)).status)
+    assert.is_true(core.now() - began >= 0.9)
+  end)
+
   -- --- the bell
 
   local function hearing()

@@ -129,21 +129,21 @@ local function leave(self, at)
 end
 
 --- Asks one agent; where it does not answer, the next one is asked: for a look at once, and for a write with the next question,
--- since nobody knows whether that was done.
+-- since nobody knows whether that was done. So it is for one that is held open, too.
 -- @tparam table question `path` with its query, `method` ("GET"), `body`; `is_urgent`: it does not wait for what many others
 -- ask; `held`: the agent may hold it open for long
--- @number timeout seconds, all agents together
+-- @number timeout seconds, of a look for all agents together
 -- @treturn table `{ status =, headers =, body = }` with the status 200, 404 or 409; or nil, message, code and, where Consul has
 -- refused, its answer
 function Client:ask(question, timeout)
   local is_look = not question.method or question.method == "GET"
-  local each = math.max(LEAST_TIMEOUT, is_look and timeout / #self.agents or timeout)
+  local each = math.max(LEAST_TIMEOUT, is_look and not question.held and timeout / #self.agents or timeout)
   local answer, problem, code, is_broken, said
   for _ = 1, #self.agents do
     local at = self.at
     answer, problem, code, is_broken, said = settle(self, at, asked(self, at, question, each))
     if answer or not is_broken then break end
-    if not leave(self, at) or not is_look then break end
+    if not leave(self, at) or not is_look or question.held then break end
   end
   return answer, problem, code, said
 end

@@ -53,8 +53,9 @@ local function owner_of(checked)
   return owner
 end
 
--- What the agent tells. A stale one may tell of what was: it is looked.
+-- What the agent tells. A stale one may tell of what was: it is looked. So it is when nobody tells any more.
 local function heard(self, found)
+  if not found then return self.election:send "look" end
   ordered.hear(self.owner, self.name)
   local held = found.lock
   local is_news = not self.term and not (held and held.session)
