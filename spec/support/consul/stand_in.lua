@@ -184,15 +184,16 @@ end
 local sessions = {}
 
 function sessions.create(connection, request)
-  local found = json.object(request.body) or {}
-  local ttl = seconds_of(found.TTL)
-  if found.TTL and (not ttl or ttl < TTL_LEAST or ttl > TTL_MOST) then
-    return plain, connection, 500, ("Invalid Session TTL '%s', must be between [10s=24h0m0s]"):format(tostring(found.TTL))
+  local found = {}
+  for name, value in pairs(json.object(request.body) or {}) do found[name:lower()] = value end -- Go tells no letters' size apart
+  local ttl = seconds_of(found.ttl)
+  if found.ttl and (not ttl or ttl < TTL_LEAST or ttl > TTL_MOST) then
+    return plain, connection, 500, ("Invalid Session TTL '%s', must be between [10s=24h0m0s]"):format(tostring(found.ttl))
   end
-  local checks = type(found.NodeChecks) == "table" and found.NodeChecks or type(found.Checks) == "table" and found.Checks
+  local checks = type(found.nodechecks) == "table" and found.nodechecks or type(found.checks) == "table" and found.checks
     or { "serfHealth" }
-  return respond, connection, 200, json.encode { ID = state:begin { name = found.Name, ttl = ttl or TTL_MOST, text = found.TTL or "",
-    delay = seconds_of(found.LockDelay) or 15, behavior = found.Behavior or "release", checks = checks } }
+  return respond, connection, 200, json.encode { ID = state:begin { name = found.name, ttl = ttl or TTL_MOST, text = found.ttl or "",
+    delay = seconds_of(found.lockdelay) or 15, behavior = found.behavior or "release", checks = checks } }
 end
 
 function sessions.renew(connection, _, id)
