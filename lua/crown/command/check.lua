@@ -30,10 +30,10 @@ local check = {
     { name = "laws", help = "try a store of your own, which --oracle names: may it decide who leads" },
   },
   help = [[
-Prints for each election its timing (TTL, refresh, stop_timeout, margin, deadline), the
-worst case of a failover, why no two leaders can overlap, who may lead and when, and what
-happens when the leader dies. Timing that could overlap is
-refused with the sum shown. With `run` it checks what would follow `crown-lua`.
+Prints for each election its timing (TTL, refresh, stop_timeout, margin, deadline), and why no
+two leaders can overlap. It also says who may lead and when, what happens when the leader dies,
+and how long a failover takes at worst. It refuses timing that could overlap, and shows the sum.
+With `run` it checks what would follow `crown-lua`.
 
 --store connects to the store, as a candidate would, and shows its settings and what this
 candidate lacks to take part; it claims nothing and leaves nothing behind. Exit code 2 when
