@@ -37,6 +37,10 @@ function consul.lock()
   function store.url(number) return server:url("recipe=lock&amnesia_wait=0", number) end
   store.faults.delete = nil -- as docs/oracle-consul.md says
   store.faults.older_data = nil -- newcomers cannot tell
+  store.faults.empty = server_faults.said("the servers lose all that they had", function(world)
+    world.anew = true -- an epoch is an index, and these begin anew
+    server:wipe()
+  end)
   store.faults.leads_anew = server_faults.said("another server leads", function() server:trick { anew = true } end)
   return store
 end
