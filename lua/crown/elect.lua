@@ -3,10 +3,12 @@
 
 local alike = require "crown.election.alike"
 local child = require "crown.election.child"
+local conditions = require "crown.link.conditions"
 local control = require "crown.control"
 local core = require "crown.core"
 local crypto = require "crown.core.crypto"
 local elections = require "crown.core.election"
+local said = require "crown.link.explain"
 local failover = require "crown.election.failover"
 local figure = require "crown.check.figure"
 local handlers = require "crown.election.handlers"
@@ -44,7 +46,8 @@ local function common(module, word, prepared, ttl)
   local known = last.handlers
   local same = known and known.functions == prepared.functions and not known.has_state and not prepared.has_state
   if same and last.module == module and last.most_wait == most_wait and last.ttl == ttl then return last end
-  last = { module = module, handlers = prepared, ttl = ttl, most_wait = most_wait, verdict = oracle.verdicts_of(module, word) }
+  last = { module = module, handlers = prepared, ttl = ttl, most_wait = most_wait,
+    verdict = oracle.verdicts_of(module, word), is_own = oracle.is_own(module) }
   latest = last
   return last
 end
@@ -82,9 +85,26 @@ function Election:look_for_namesake(node, expires_in)
     .. "its own (--node, CROWN_NODE or node = …)"):format(node) }, self.handle)
 end
 
+-- What an oracle of ours says of a question without an outcome names its store, whatever said it.
+function Election:placed(problem, code)
+  local place = self.common.is_own and self.handle and self.handle:status().store
+  return place and said.placed(problem, place, code == "store") or problem
+end
+
+--- Why a question was not answered in time, called by the C side, which has nobody wait for it.
+-- @string[opt] place the store's URL, without its login and options
+-- @treturn string
+function Election.silence(_, place)
+  local trouble = place and conditions.trouble(place)
+  return trouble or said.placed("no answer in the time allowed", place or "", false)
+end
+
 function Election:bound(kind, word, expires_in, node, epoch, amnesia, retry_in, ...)
   if self.pace and word == "granted" then self.pace:won() end
-  if word == "unknown" and epoch then epoch = self:within(kind, epoch) end -- by its position the pause that the store asks for
+  if word == "unknown" then -- by their positions: what it says, a code, and the pause that the store asks for
+    expires_in = self:placed(expires_in, node)
+    if epoch then epoch = self:within(kind, epoch) end
+  end
   if word ~= "denied" then return word, expires_in, node, epoch, amnesia, retry_in, ... end
   if node and not amnesia then self:look_for_namesake(node, expires_in) end
   local again = self.pace and not amnesia and self.pace:again(expires_in)

@@ -82,7 +82,8 @@ local function fit(self)
   self.ttl = info.ttl
   self.delay = self.given_refresh or info.ttl * settings.INTERVAL
   if self.delay > info.ttl * 0.9 then
-    return nil, ("a campaign every %s s is too near the TTL of %s s"):format(figure.about(self.delay), figure.about(info.ttl))
+    return nil, ("refresh=%s is too near the TTL of the bucket %s, which is %s s: give at most %s"):format(
+      figure.about(self.delay), self.bucket.name, figure.about(info.ttl), figure.about(info.ttl * 0.9))
   end
   return true
 end

@@ -159,6 +159,9 @@ static const struct kind *kind_of(const char *problem, bool answered)
     static const char *const role[] = {"role \"*\" does not exist", "no such user", NULL};
     static const char *const asleep[] = {"is not permitted to log in", NULL};
     static const char *const hba[] = {"pg_hba.conf", NULL};
+    static const char *const outdated[] = {"must SET PASSWORD", "password has expired", NULL};
+    static const char *const rate[] = {"_per_hour'", NULL};
+    static const char *const no_database[] = {"Access denied for user '*' to database", NULL};
     static const char *const rights[] = {"NOPERM",
                                          "ermission",
                                          "user executing the script",
@@ -249,6 +252,13 @@ static const struct kind *kind_of(const char *problem, bool answered)
         {role, "the role is missing: make it (createuser NAME), or mend the user in the URL", NULL,
          NULL},
         {database, DATABASE, NULL, NULL},
+        {outdated, "the user's password is out of date: set it anew (ALTER USER … IDENTIFIED BY …)",
+         NULL, NULL},
+        {rate, "raise the user's limit (ALTER USER … WITH …_PER_HOUR 0): a candidate asks often",
+         NULL, NULL},
+        {no_database,
+         "mend its name in the URL, or make it (CREATE DATABASE …) and allow it (GRANT … ON …)",
+         NULL, NULL},
         {rights, rights_words, NULL, NULL},
         {lock, LOCK, NULL, NULL},
     };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "candidate/candidate.h"
 #include "candidate/env.h"
 #include "candidate/feed.h"
 #include "candidate/handlers.h"
@@ -335,15 +336,37 @@ static bool is_calling(const struct candidate *candidate)
     return candidate->call != NULL || candidate->asked != NULL;
 }
 
+/* What the object knows of the silence: its connection may be broken. @return whether it was asked;
+ * then its answer, or an error, is on top of the stack. */
+static bool ask_why(struct candidate *candidate, lua_State *L)
+{
+    candidate_push(candidate, L);
+    lua_getfield(L, -1, "silence");
+    if (!lua_isfunction(L, -1)) {
+        lua_pop(L, 2);
+        return false;
+    }
+    lua_insert(L, -2);
+    lua_pushstring(L, candidate->store); /* NULL is nil */
+    return lua_pcall(L, 2, 1, 0) == 0;
+}
+
 /* What was answered before tells more than silence: it stays the cause. */
 static void report_late(struct candidate *candidate)
 {
     if (candidate->outage != NULL)
         return;
+    lua_State *L = lua_vm_state(candidate->env->lua);
+    int top = lua_gettop(L);
+    const char *why = ask_why(candidate, L) ? lua_tostring(L, -1) : NULL;
     char message[ERROR_TEXT];
-    (void)snprintf(message, sizeof(message), "%s%sno answer in the time allowed",
-                   candidate->store != NULL ? candidate->store : "",
-                   candidate->store != NULL ? ": " : "");
+    if (why != NULL)
+        (void)snprintf(message, sizeof(message), "%s", why);
+    else
+        (void)snprintf(message, sizeof(message), "%s%sno answer in the time allowed",
+                       candidate->store != NULL ? candidate->store : "",
+                       candidate->store != NULL ? ": " : "");
+    lua_settop(L, top);
     outage_report(candidate, function_names[candidate->call_kind], message, NULL);
 }
 

@@ -15,6 +15,10 @@ describe("a MariaDB server that refuses a candidate", function()
     ["as many connections as a user may have"] = { "CREATE USER who@'%' WITH MAX_USER_CONNECTIONS -1; GRANT ALL ON crown.* TO who@'%'",
       "max_user_connections" },
     ["writes"] = { "CREATE USER who@'%'; GRANT ALL ON crown.* TO who@'%'; SET GLOBAL read_only = 1", "replica" },
+    ["a password that is out of date"] = { "CREATE USER who@'%' PASSWORD EXPIRE; GRANT ALL ON crown.* TO who@'%'", "set it anew" },
+    ["more questions than a user may ask"] = { "CREATE USER who@'%' WITH MAX_QUERIES_PER_HOUR 1; GRANT ALL ON crown.* TO who@'%'",
+      "_PER_HOUR 0" },
+    ["a user that has no right to the database"] = { "CREATE USER who@'%'", "make it (CREATE DATABASE" },
     ["TLS"] = { "CREATE USER who@'%'; GRANT ALL ON crown.* TO who@'%'", "have the URL begin with mysql://", "mysqls" },
   } do
     it("says what to do about " .. title, function()
@@ -29,6 +33,8 @@ describe("a MariaDB server that refuses a candidate", function()
       assert.is_nil(tried.stderr:find("?;", 1, true), tried.stderr)
       assert.equal(2, checked.code, checked.stdout .. checked.stderr)
       assert.equal(1, select(2, checked.stdout:gsub("PROBLEM", "")), checked.stdout)
+      assert.matches("PROBLEM +mysql at 127.0.0.1:%d+[^ ]*: [^;]*; ", checked.stdout)
+      has(case[2], checked.stdout)
     end)
   end
 
@@ -43,6 +49,23 @@ describe("a MariaDB server that refuses a candidate", function()
       has("there is no table crown_register_mark that this user has a right to, and it may not create it", text)
     end
     assert.equal(2, checked.code)
+  end)
+
+  it("lets a candidate lead whatever the server sets for sessions that care for nothing", function()
+    server:sql "SET GLOBAL sql_safe_updates = 1; SET GLOBAL sql_select_limit = 0"
+    finally(function() server:sql "SET GLOBAL sql_safe_updates = 0; SET GLOBAL sql_select_limit = DEFAULT" end)
+    local tried = run { "run", "--once", "--wait", "5", "--oracle", server.url .. "?trust_empty=true", "set", "true" }
+    local checked = run { "check", "--store", "--oracle", server.url, "run", "set", "true" }
+    assert.same({ 0, 0 }, { tried.code, checked.code }, tried.stderr .. checked.stdout)
+  end)
+
+  it("says that a view is no table that can be relied on", function()
+    assert.equal(0, run({ "run", "--once", "--oracle", server.url .. "?table=seen&trust_empty=true", "x", "true" }).code)
+    server:sql "RENAME TABLE crown.seen TO crown.hidden; CREATE VIEW crown.seen AS SELECT * FROM crown.hidden"
+    finally(function() server:sql "DROP VIEW crown.seen; RENAME TABLE crown.hidden TO crown.seen" end)
+    local checked = run { "check", "--store", "--oracle", server.url .. "?table=seen", "run", "x", "true" }
+    assert.equal(2, checked.code)
+    assert.matches("PROBLEM +mysql at 127.0.0.1:%d+: seen is a view", checked.stdout)
   end)
 
   it("says that another session holds a lock, and how to find it", function()

@@ -90,7 +90,7 @@ describe("an operator's order", function()
     local child = one:pids("child")[1]
     local paused = run { "pause", "--oracle", url, "brief", "--for", "1s", "--wait", "60" }
     assert.equal(1, paused.code)
-    assert.matches("the pause is over, and one has not seen it: it leads on; give %-%-for more", paused.stderr)
+    assert.matches("the pause is over, and one has not stepped down: it leads on; give %-%-for several times", paused.stderr)
     assert.equal(child, one:pids("child")[1])
   end)
 

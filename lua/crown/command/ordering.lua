@@ -93,7 +93,7 @@ function ordering.write(verb, name, fields)
   if before then return before, store.caller(word, module, "list"), opts end
   if before == false then
     local why = store.yet(opts, word, module, name)
-    if why == "" then why = ": its first candidate makes its record" end
+    if why == "" then why = ": no candidate has made its record yet, and nothing can be ordered before that" end
     output.say(verb.name, ("there is no election '%s' in %s%s"):format(name, store.named(opts, word), why))
     return nil, 1
   end

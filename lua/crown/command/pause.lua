@@ -1,6 +1,7 @@
 --- Orders that nobody leads an election for a while.
 -- @internal crown.command.pause
 
+local core = require "crown.core"
 local ordering = require "crown.command.ordering"
 local output = require "crown.command.output"
 local printable = require "crown.text.printable"
@@ -31,8 +32,9 @@ local function fields_of(options)
     length = seconds.read(options["for"])
     if not length then usage.error("--for: '%s' is no time, such as 2h, 30m or 1h30m", printable(options["for"])) end
   end
-  local now = os.time()
-  return { pause = true, keep = options.keep, since = now, ["until"] = length and math.ceil(now + length), by = ordering.by(),
+  local now = core.now() + core.wall_offset() -- whole seconds would end it sooner than was said
+  local ends = length and math.ceil(now + length)
+  return { pause = true, keep = options.keep, since = math.floor(now), ["until"] = ends, by = ordering.by(),
     why = options.why and printable(options.why) }
 end
 
@@ -45,7 +47,7 @@ function pause.run(options, words)
   local text = ends and os.date("'%%s' is paused until %Y-%m-%d %H:%M:%S", ends) or "'%s' is paused until crown-lua resume"
   local leader = before.node and printable(before.node)
   local more = leader and options.keep and ("; %s leads on"):format(leader) or ""
-  if before.is_unknown then more = "; nobody stands for it now, and nobody who comes will lead it" end
+  if before.is_unknown then more = "; nobody leads it now, and no candidate will" end
   output.line(text:format(name) .. more)
   if not leader or options.keep then return 0 end
   local code, unread = output.finish(0) -- before the wait: that may be long
@@ -59,8 +61,8 @@ function pause.run(options, words)
   local wait = options.wait or ordering.WAIT
   local now = list and ordering.await(ends and math.min(wait, math.max(0, ends - os.time())) or wait, look, has_gone)
   if list and now == nil and ends and os.time() >= ends then
-    output.say("pause", ("the pause is over, and %s has not seen it: it leads on; give --for more than the oracle's refresh")
-      :format(leader))
+    output.say("pause", ("the pause is over, and %s has not stepped down: it leads on; give --for several times the oracle's "
+      .. "refresh, and the time that its command takes to stop"):format(leader))
     return 1
   end
   if list and now == nil then

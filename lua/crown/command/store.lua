@@ -3,6 +3,7 @@
 
 local core = require "crown.core"
 local directory = require "crown.control.directory"
+local explain = require "crown.link.explain"
 local oracle = require "crown.election.contract"
 local output = require "crown.command.output"
 local settings = require "crown.election.settings"
@@ -122,13 +123,6 @@ function store.named(options, word)
   return ("file:%s; --oracle URL or CROWN_ORACLE names another store"):format(directory())
 end
 
--- An answer with its store in front and the next step behind, where it does not name its server itself.
-local function placed(answer, place)
-  if answer:find "^%l+ ?%l* at %S+: " then return answer end
-  local step = core.advice(answer, place:match "^%l*", false, true, true)
-  return ("%s: %s%s"):format(place, answer, step and "; " .. step or "")
-end
-
 --- Why a store did not answer, or what it has answered, as a person reads it: of a time-out a client may say just that, and of
 -- an answer the server's words alone.
 -- @param reason the oracle's
@@ -138,7 +132,7 @@ end
 function store.reason(reason, code, url)
   local place = core.redact(tostring(url or settings.oracle))
   if reason == "timeout" or reason == nil then return ("no answer in time from %s: is its store running?"):format(place) end
-  return oracle.is_answer(code) and placed(tostring(reason), place:match "^[^?]*") or tostring(reason)
+  return code == "usage" and tostring(reason) or explain.placed(tostring(reason), place, oracle.is_answer(code))
 end
 
 --- Says on stderr why the store did not answer.

@@ -365,6 +365,16 @@ local function verdict_of_another(word)
   return function(fn, state, ...) return without_refresher(judge(whose[fn], fn, state, ...)) end
 end
 
+--- Whether a module is one of our own oracles.
+-- @tparam table module of oracle.find
+-- @treturn boolean
+function oracle.is_own(module)
+  for _, own in ipairs(url.oracles()) do
+    if package.loaded[OWN .. own] == module then return true end
+  end
+  return false
+end
+
 --- What makes a module's results into verdicts. A refresher (runtime/candidate/refresher.h) stands for the refresh of the
 -- oracle that made it. An oracle of the user's own that hands on what one of ours has granted has a refresh of its own, which
 -- may know better: it is asked.
@@ -372,10 +382,7 @@ end
 -- @string word its name in messages
 -- @treturn function as oracle.verdict
 function oracle.verdicts_of(module, word)
-  for _, own in ipairs(url.oracles()) do
-    if package.loaded[OWN .. own] == module then return oracle.verdict end
-  end
-  return verdict_of_another(word)
+  return oracle.is_own(module) and oracle.verdict or verdict_of_another(word)
 end
 
 return oracle

@@ -34,6 +34,25 @@ local function age(now, at)
   return at and math.max(0, now - at)
 end
 
+-- Whether a URL names a server, also without its port.
+local function names(place, server)
+  local host = server:match "^(.*):%d+$" or server
+  return place:find(host, 1, true) ~= nil
+end
+
+--- Why a store gives no answer, where there is no connection to a server of its.
+-- @string place its URL
+-- @treturn string words that name the server; nil: not known
+function conditions.trouble(place)
+  for _, one in ipairs(core.atomic(collect)) do
+    local condition = one.source:condition()
+    local is_away = condition.problem and condition.state ~= "open" and condition.state ~= "proven"
+    if is_away and condition.server and names(place, condition.server) then
+      return ("%s at %s: %s"):format(condition.store, condition.server, core.redact(condition.problem))
+    end
+  end
+end
+
 --- Looks at the connections, in the order in which they were made.
 -- @number[opt] skip how many of the first are left out
 -- @number[opt] most how many are wanted

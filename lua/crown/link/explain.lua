@@ -2,9 +2,13 @@
 -- @internal crown.link.explain
 
 local core = require "crown.core"
+local url = require "crown.text.url"
 
 -- What a step says in a single word.
 local WORDS = { timeout = "no answer in time", closed = "the server closed the connection" }
+
+-- How a text begins that names its server.
+local NAMED = "^%l[%l%d]* ?%l* at %S+: "
 
 -- The system's and curl's words name the server as well: once is enough.
 local function without_server(server, problem)
@@ -12,8 +16,8 @@ local function without_server(server, problem)
     local named = front:format(server)
     if problem:sub(1, #named) == named then return problem:sub(#named + 1) end
   end
-  local url, rest = problem:match "^(https?://%S+): (.*)$"
-  return url and url:find(server, 1, true) and rest or problem
+  local address, rest = problem:match "^(https?://%S+): (.*)$"
+  return address and address:find(server, 1, true) and rest or problem
 end
 
 -- A server's words may end with a full stop.
@@ -70,6 +74,19 @@ end
 function explain.answer(problem, store, server)
   local text = explain.named(problem, store, server)
   return with_step(text, core.advice(text, store, false, true, true))
+end
+
+--- Puts a store in front of what an oracle says, and behind it what to do about it, where that names no server itself: it may be
+-- the oracle's own words, or a server's that came without its name.
+-- @string problem
+-- @string place the store's URL; anything else names no store
+-- @bool answered whether it is an answer of the store's
+-- @treturn string
+function explain.placed(problem, place, answered)
+  local scheme, there = place:match "^([%l%d+]+)://([^?]*)"
+  if not scheme or problem:find(NAMED) then return problem end
+  local store, host = url.oracle(scheme .. ":"):match "^[^_]*", there:gsub("^.*@", ""):gsub("/+$", "")
+  return with_step(("%s at %s: %s"):format(store, host, problem), core.advice(problem, store, false, true, answered))
 end
 
 --- A problem without the store and the server, for where these stand beside it.

@@ -1,6 +1,7 @@
 --- What a MySQL or MariaDB server says of itself, what a session there is to be like, and what a candidate lacks.
 -- @internal crown.mysql.server
 
+local explain = require "crown.link.explain"
 local statements = require "crown.mysql.statements"
 
 local server = {}
@@ -49,7 +50,8 @@ local function session(connection, timeout)
   local longest = is_mariadb(connection) and ("max_statement_time = %.3f"):format(math.max(0.01, most))
     or ("max_execution_time = %d"):format(math.max(10, most * 1000))
   return ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION autocommit = 1, time_zone = '+00:00', "
-    .. "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d, "
+    .. "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_safe_updates = 0, sql_select_limit = 18446744073709551615, "
+    .. "innodb_lock_wait_timeout = %d, lock_wait_timeout = %d, "
     .. "wait_timeout = %d, %s"):format(lock, lock, math.max(LEAST_IDLE, 4 * whole), longest)
 end
 
@@ -90,6 +92,9 @@ function server.set_up(connection, timeout, longest)
   return identity(connection, settings, timeout)
 end
 
+local VIEW = "%s is a view, or a table of an engine that the server lacks, and no table that keeps what it has confirmed: rename "
+  .. "it, or name another table by table=NAME in the URL"
+
 --- Whether the tables are there, and can be relied on.
 -- @tparam Connection connection
 -- @number timeout seconds
@@ -101,9 +106,10 @@ function server.has_tables(connection, timeout, name)
   local rows, missing = results[1].rows or {}, { [name] = true, [name .. "_mark"] = true }
   for _, row in ipairs(rows) do
     missing[row[1]] = nil
+    if not row[2] then return nil, VIEW:format(row[1]), "usage" end
     if row[2] ~= "InnoDB" then
       return nil, ("%s is a table of %s, which may forget what it has confirmed: ALTER TABLE %s ENGINE = InnoDB"):format(row[1],
-        row[2] or "no engine", row[1]), "usage"
+        row[2], row[1]), "usage"
     end
   end
   if #rows == 2 then return true end
@@ -164,13 +170,8 @@ local function needed(name, election)
     ("INSERT INTO %s SELECT * FROM %s WHERE FALSE"):format(mark, mark), ("UPDATE %s SET name = name WHERE FALSE"):format(mark) }
 end
 
---- What a candidate lacks. Nothing is changed.
--- @tparam Connection connection
--- @number timeout seconds
--- @string name of the table of records
--- @string[opt] election whose record is tried
--- @treturn table an array of texts; or nil, message, code
-function server.lacks(connection, timeout, name, election)
+-- @return an array of texts; or nil, message, code
+local function lacks_of(connection, timeout, name, election)
   local settings, problem, code = server.settings(connection, timeout)
   if not settings then return nil, problem, code end
   local lacks = {}
@@ -186,8 +187,21 @@ function server.lacks(connection, timeout, name, election)
     local fine, why, kind = connection:query(timeout, sql)
     if not fine and type(kind) ~= "number" then return nil, why, kind end
     if not fine then lacks[#lacks + 1] = there == false and server.unseen(missing, why) or why end
-    if WAITED[kind] then return { connection:explained(why) } end -- as each of them would
+    if WAITED[kind] then return { why } end -- as each of them would
   end
+  return lacks
+end
+
+--- What a candidate lacks. Nothing is changed.
+-- @tparam Connection connection
+-- @number timeout seconds
+-- @string name of the table of records
+-- @string[opt] election whose record is tried
+-- @treturn table an array of texts; or nil, message, code
+function server.lacks(connection, timeout, name, election)
+  local lacks, problem, code = lacks_of(connection, timeout, name, election)
+  if not lacks then return nil, problem, code end
+  for i, text in ipairs(lacks) do lacks[i] = explain.answer(text, "mysql", connection.place_named) end
   return lacks
 end
 

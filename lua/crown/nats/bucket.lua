@@ -222,9 +222,10 @@ local function suits(self, config)
   return fine, problem
 end
 
--- Somebody has edited the bucket's TTL, and nothing else is new about it. @return words; or nil
+-- Somebody has edited the bucket's TTL since the last look, and nothing else is new about it. @return words; or nil
 local function ttl_change(self, answer, last)
-  local before, ttl = self.known, answer.config.max_age / NS
+  local before, ttl = self.seen or self.known, answer.config.max_age / NS
+  self.seen = { ttl = ttl, created = answer.created } -- also where it suits no election
   if not before or before.ttl == ttl or before.created ~= answer.created or last < self.highest then return nil end
   return ("the TTL of the bucket %s was changed from %s s to %s s"):format(self.name, figure.exact(before.ttl), figure.exact(ttl))
 end
@@ -247,7 +248,8 @@ function Bucket:look()
   local last, ttl = answer.state.last_seq, answer.config.max_age / NS
   if self.known and ttl ~= self.known.ttl then self.fitted = nil end -- leases last as long as it says now
   local believed, back = self.trust:saw { identity = identity_of(answer, connection), at = last }
-  if back then self.doubt:because(ttl_change(self, answer, last)) end
+  local change = ttl_change(self, answer, last)
+  if back then self.doubt:because(change) end
   if back and self.watch and self.watch.told > last then self.watch.astray = true end
   if not believed then self.highest = last end
   return fine, problem

@@ -24,7 +24,7 @@ end
 local function warnings_of(info, problem)
   local warnings = {}
   local function warn(text) warnings[#warnings + 1] = text end
-  if problem then warn(problem .. ": nobody can claim") end
+  if problem then warn("nobody can claim: " .. problem) end
   if info.ttl < LEAST_SAFE then warn(("the bucket's TTL is %s s: 5 s and more are safe"):format(figure.exact(info.ttl))) end
   if info.replicas > 1 and info.ttl < LEAST_REPLICATED then
     warn "a change of the stream's leader takes about 6 s: a TTL of 15 s and more rides it out"

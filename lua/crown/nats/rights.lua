@@ -81,7 +81,7 @@ function rights.lacks(bucket, key, check)
   local function try(fn)
     local refused, why, kind = refusal(connection, fn, bucket.timeout)
     if refused == nil then return nil, why, kind end
-    if refused then lacks[#lacks + 1] = refused end
+    if refused then lacks[#lacks + 1] = explain.named(refused, "nats", bucket.servers:label()) end
     return true
   end
   local fine, info

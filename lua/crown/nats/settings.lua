@@ -119,18 +119,24 @@ function settings.check(opts)
   return checked
 end
 
+local ANOTHER = "mend it (nats stream edit), or name another bucket in the URL, which the first candidate makes"
+
 --- What a bucket must be for elections.
 -- @string name of the bucket
 -- @tparam table info of Bucket:info
 -- @treturn boolean true; or nil and a message
 function settings.check_bucket(name, info)
-  if info.history ~= 1 then return nil, ("the bucket %s keeps history: elections need 1 value a key"):format(name) end
-  if info.drops then return nil, ("the bucket %s drops %s: elections need each until its TTL"):format(name, info.drops) end
-  if info.refuses then return nil, ("the bucket %s %s: nobody can hold an election there"):format(name, info.refuses) end
-  if info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
-    return nil, ("the TTL of the bucket %s is %s s: elections need %d s to %d s"):format(name, figure.exact(info.ttl), LEAST_TTL,
-      MOST_TTL)
+  local problem
+  if info.history ~= 1 then
+    problem = "keeps history: elections need 1 value a key"
+  elseif info.drops then
+    problem = ("drops %s: elections need each until its TTL"):format(info.drops)
+  elseif info.refuses then
+    problem = info.refuses .. ": nobody can hold an election there"
+  elseif info.ttl < LEAST_TTL or info.ttl > MOST_TTL then
+    problem = ("has a TTL of %s s: elections need %d s to %d s"):format(figure.exact(info.ttl), LEAST_TTL, MOST_TTL)
   end
+  if problem then return nil, ("the bucket %s %s; %s"):format(name, problem, ANOTHER) end
   return true
 end
 
