@@ -24,4 +24,5 @@ step build make --no-print-directory -j"$(nproc)" all test-helpers build/simulat
 step layers make --no-print-directory layers
 [ -z "$c_changed" ] || step clang-format clang-format --dry-run -Werror $c_changed
 [ -z "$lua_changed" ] || step luacheck luacheck -q $lua_changed
+step sentences make --no-print-directory -s sentences # also of help, which is in Lua
 tools/run-units.sh "C and specs" $c_tests simulate:1000 $units
