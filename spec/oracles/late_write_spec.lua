@@ -1,18 +1,24 @@
 -- A doubt, or a claim, that reaches a real server only after another candidate was granted the election. It changes nothing there.
+local ConsulServer = require "support.consul_server"
 local crown = require "crown"
 local driven = require "crown.oracle.driven"
 local eventually = require("crown.testing").eventually
 local Player = require "support.oracle_candidate"
 local S3Server = require "support.s3_server"
 
+local function of_stand_in(Server)
+  return function()
+    local server = Server.start()
+    return { where = server:options(), destroy = function() server:destroy() end }
+  end
+end
+
 local SERVERS = {
+  consul = of_stand_in(ConsulServer),
   mysql = function() return require("support.mysql").start() end,
   postgres = function() return require("support.postgres").start() end,
   redis = function() return require("support.redis").start() end,
-  s3 = function()
-    local server = S3Server.start()
-    return { where = server:options(), destroy = function() server:destroy() end }
-  end,
+  s3 = of_stand_in(S3Server),
 }
 
 -- An oracle whose writes wait while its `gate` is shut; `waiting` counts them.
