@@ -130,7 +130,7 @@ describe("the oracle on Redis", function()
     assert.matches("not a record of an election", run({ "info", "--oracle", server.url, redis_lease.name() }).stdout)
     local checked = run { "check", "--store", "--oracle", server.url, "run", redis_lease.name(), "true" }
     assert.equal(2, checked.code)
-    assert.matches('PROBLEM%s+.*: the store\'s value is not a record of an election: "abc"; stop its candidates', checked.stdout)
+    assert.matches('PROBLEM%s+.*: the store\'s value is not a record of an election: "abc"; is this the right store', checked.stdout)
   end)
 
   it("goes on after SCRIPT FLUSH", function()

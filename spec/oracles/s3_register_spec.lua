@@ -139,6 +139,22 @@ describe("the register in S3, on a server that plays tricks", function()
     assert.is_string(swap(false, "one")[1])
   end)
 
+  -- A portal, a page for maintenance, a wrong endpoint behind a proxy: nobody must delete the record for it.
+  it("takes a page with status 200 for no record, no list and no write", function()
+    local first = swap(false, "one")[1]
+    server:trick { status = 200, page = "<html>captive portal</html>", count = 99 }
+    local name = "tricked-" .. serial
+    for _, ask in ipairs { function() return store:look { name } end, function() return store:names() end,
+      function() return store:health() end, function() return swap(first, "two") end } do
+      local done, problem, code = ask()
+      assert.same({ nil, "store" }, { done, code })
+      assert.matches('^s3 at [%d.:]+: it answered 200 with what is not S3\'s: "<html>captive portal</html>"; '
+        .. "this is not the store, so delete nothing: is the endpoint right", problem)
+    end
+    server:trick {}
+    assert.equal("one", store:look({ name })[name].text)
+  end)
+
   for _, case in ipairs {
     { "a conflict with another write", { status = 409, code = "ConditionalRequestConflict" }, "409 ConditionalRequestConflict" },
     { "a server that is busy", { status = 503, code = "SlowDown" }, "503 SlowDown" },

@@ -98,7 +98,7 @@ describe("a follower", function()
     here.pass(TTL / 3)
     local goes_on, why = one.refresh()
     assert.is_false(goes_on)
-    assert.matches('^\'a\': the store\'s value is not a record of an election: "nonsense"; stop', why.error)
+    assert.matches('^\'a\': the store\'s value is not a record of an election: "nonsense"; is this', why.error)
   end)
 
   it("goes on where the store does not tell what stands there", function()
@@ -119,8 +119,9 @@ describe("a follower", function()
     local here = world()
     here.rows.a = { text = "nonsense", version = 1 }
     local granted, problem, code = here.member("a").claim()
-    assert.same({ n = 3, nil, "'a': the store's value is not a record of an election: \"nonsense\"; stop its candidates, delete "
-      .. "that in the store, and start them again", "store" }, { n = 3, granted, problem, code })
+    assert.same({ n = 3, nil, "'a': the store's value is not a record of an election: \"nonsense\"; "
+      .. "is this the right store? If so, stop its candidates, delete that in the store, and start them again", "store" },
+      { n = 3, granted, problem, code })
     here.rows.a, here.deaf = nil, true
     granted, problem, code = here.member("b").claim()
     assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, granted, problem, code })

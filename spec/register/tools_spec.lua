@@ -114,8 +114,8 @@ describe("tools on a register", function()
     assert.same({ n = 3, nil, "no answer", "timeout" }, { n = 3, found, problem, code })
     rows.a.text = "nonsense"
     found, problem = tools.ask_to_go(store, "a")
-    assert.same({ n = 2, nil, "'a': the store's value is not a record of an election: \"nonsense\"; stop its candidates, delete that "
-      .. "in the store, and start them again" }, { n = 2, found, problem })
+    assert.same({ n = 2, nil, "'a': the store's value is not a record of an election: \"nonsense\"; "
+      .. "is this the right store? If so, stop its candidates, delete that in the store, and start them again" }, { n = 2, found, problem })
     rows.a.text = '{"v":2}'
     found, problem = tools.ask_to_go(store, "a")
     assert.same({ nil, "a newer version of crown-lua wrote the record of 'a': use that version" }, { found, problem })

@@ -168,7 +168,8 @@ function record.unreadable(answer, name, why)
   if why:find(NEWER, 1, true) then return why .. ": use that version" end
   local text = printable(answer.text)
   local shown = #text > SHOWN and text:sub(1, SHOWN) .. "…" or text
-  return ("'%s': %s: \"%s\"; stop its candidates, delete that in the store, and start them again"):format(name, why, shown)
+  return ("'%s': %s: \"%s\"; is this the right store? If so, stop its candidates, delete that in the store, "
+    .. "and start them again"):format(name, why, shown)
 end
 
 --- A record that is written over another one: its unknown fields are kept.

@@ -99,7 +99,7 @@ local function asked(self, question, timeout)
 end
 
 --- Asks.
--- @tparam table question `method`, `key` (without the prefix; none: the bucket), `query` and `headers` by name, `body`;
+-- @tparam table question `method`, `key` (without the prefix; none: the bucket), `query` and `headers` by name, `body`; `element` that its answer has;
 -- `is_urgent`: it does not wait for what many others ask
 -- @number timeout seconds
 -- @treturn table `{ status =, headers =, body = }` with the status 200, 304, 412, or 404 of an object that is missing; or nil,
@@ -114,6 +114,8 @@ function Client:ask(question, timeout)
   if not answer then
     return nil, explain.problem(problem, "s3", where.host, where.scheme == "https", self.asked and self.asked.heard ~= nil), code
   end
+  local strange = refusal.of_another(answer, question)
+  if strange then return nil, explain.named(strange, "s3", where.host), "store", answer end
   if ANSWERS[answer.status] then return answer end
   local kind, said = refusal.read(answer, where)
   if kind == "NoSuchKey" then return answer end

@@ -8,6 +8,7 @@ local xml = require "crown.s3.xml"
 local refusal = {}
 
 local SHOWN = 300 -- bytes of the server's own words
+local PAGE = 60 -- bytes of what another server says
 
 --- Codes that say that the login is not taken, or not any more.
 refusal.OF_LOGIN = { ExpiredToken = true, InvalidToken = true, InvalidAccessKeyId = true, SignatureDoesNotMatch = true,
@@ -53,6 +54,23 @@ function refusal.read(answer, where)
   local text = said and said ~= "" and (": " .. printable(said:sub(1, SHOWN))) or ""
   local step = words[code] and words[code](where, answer) or in_region(where, answer)
   return code, ("it answered %d %s%s%s"):format(answer.status, printable(code), text, step and "; " .. step or "")
+end
+
+-- A proxy, a portal or a server of another kind answers with a page; no record begins as one does.
+local function is_page(answer, question)
+  if question.element then return not answer.body:find("<" .. question.element, 1, true) end
+  return answer.body:find "^%s*<" ~= nil
+end
+
+--- Says of an answer that tells success that it is not S3's.
+-- @tparam table answer of crown.http
+-- @tparam table question as Client:ask has it
+-- @treturn string what to show; or nil: it may be S3's
+function refusal.of_another(answer, question)
+  if answer.status ~= 200 or not is_page(answer, question) then return nil end
+  local text = printable(answer.body)
+  return ('it answered 200 with what is not S3\'s: "%s"; this is not the store, so delete nothing: is the endpoint right, and '
+    .. "does a proxy or a page for maintenance stand before it?"):format(#text > PAGE and text:sub(1, PAGE) .. "…" or text)
 end
 
 --- The action of a policy that an answer names as missing.

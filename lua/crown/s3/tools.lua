@@ -17,7 +17,7 @@ local OF_LEADER, OF_FOLLOWER = 1, 2 -- GETs beside each renewal, and of each loo
 
 local function list(client, query, timeout)
   query["list-type"], query.prefix = "2", client.place.prefix
-  return client:ask({ method = "GET", query = query }, timeout)
+  return client:ask({ method = "GET", query = query, element = "ListBucketResult" }, timeout)
 end
 
 --- The names of all records.
@@ -59,12 +59,14 @@ function tools.health(client, delay, retry, timeout)
   local where, warnings = client.place, {}
   local one, problem = client:logged_in(timeout)
   if not one then return nil, "s3: " .. problem, "usage" end
-  local answer, code
-  answer, problem, code = list(client, { ["max-keys"] = "1" }, timeout)
-  if not answer and code ~= "store" then return nil, problem, code end -- who may not list hears that from `rights`
+  local answer, code, said
+  answer, problem, code, said = list(client, { ["max-keys"] = "1" }, timeout)
+  local is_refusal = code == "store" and said.status ~= 200
+  if not answer and not is_refusal then return nil, problem, code end -- who may not list hears that from `rights`
   local facts = { { "Server", answer and answer.headers.server or where.host }, { "Bucket", ("%s in %s"):format(where.bucket,
     where.region) }, { "Login", ("%s, from %s"):format(one.id, one.from) }, { "Requests", requests(delay, retry) } }
-  answer = client:ask({ method = "GET", query = { versioning = "" } }, timeout) -- which needs a right of its own
+  -- Which needs a right of its own.
+  answer = client:ask({ method = "GET", query = { versioning = "" }, element = "VersioningConfiguration" }, timeout)
   local versioning = answer and answer.status == 200 and xml.text(answer.body, "Status")
   if versioning then facts[#facts + 1] = { "Versioning", versioning } end
   if versioning == "Enabled" then

@@ -2,8 +2,8 @@
 -- has the certificate of a server that speaks TLS (support.authority).
 --
 -- It is strict about signatures (signed.lua) and conditions (objects.lua), and answers with AWS's codes. POST /trick sets what
--- happens to the requests that follow: `{ status =, code =, count =, method =, slow = seconds, late = seconds (done at once, answered
--- so much later), unsaid = true (done, and the connection is closed), login = { id, … }, ignores = true, versioning = }`.
+-- happens to the requests that follow: `{ status =, code = or page =, count =, method =, slow = seconds, late = seconds (done at once,
+-- answered so much later), unsaid = true (done, and the connection is closed), login = { id, … }, ignores = true, versioning = }`.
 -- GET /counts tells how many requests of each kind came. It is also the service of an instance and of a container.
 local json = require "crown.text.json"
 local Objects = require "support.s3.objects"
@@ -92,6 +92,7 @@ local function answer(connection, request)
       is_hidden and "ListBucket" or action, key))
   end
   return web.carry_out(trick, request, function()
+    if trick.page then return respond(connection, trick.status, trick.page, { ETag = '"page"' }) end
     return refuse(connection, trick.status, trick.code, trick.message or "Please try again.")
   end, function() return carry_out(connection, request, key) end)
 end
