@@ -99,8 +99,8 @@ local function asked(self, question, timeout)
 end
 
 --- Asks.
--- @tparam table question `method`, `key` (without the prefix; none: the bucket), `query` and `headers` by name, `body`; `element` that its answer has;
--- `is_urgent`: it does not wait for what many others ask
+-- @tparam table question `method`, `key` (without the prefix; none: the bucket), `query` and `headers` by name, `body`;
+-- `element`, which the answer must have, where it is no object; `is_urgent`: it does not wait for what many others ask
 -- @number timeout seconds
 -- @treturn table `{ status =, headers =, body = }` with the status 200, 304, 412, or 404 of an object that is missing; or nil,
 -- message, code and, where the server has refused, its answer
