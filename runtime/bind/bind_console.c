@@ -97,12 +97,18 @@ static int console_say(lua_State *L)
     return 0;
 }
 
+/* has_come() -> whether a read of standard input would wait for nothing: it has a line, or its end.
+ */
+static int console_has_come(lua_State *L)
+{
+    struct pollfd typed = {.fd = STDIN_FILENO, .events = POLLIN};
+    lua_pushboolean(L, poll(&typed, 1, 0) > 0);
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
-    {"columns", console_columns},
-    {"print", console_print},
-    {"say", console_say},
-    {"filter", console_filter},
-    {NULL, NULL},
+    {"columns", console_columns}, {"has_come", console_has_come}, {"print", console_print},
+    {"say", console_say},         {"filter", console_filter},     {NULL, NULL},
 };
 
 int bind_open_console(lua_State *L)

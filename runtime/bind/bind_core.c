@@ -251,6 +251,13 @@ static int core_exit_code(lua_State *L)
     return 0;
 }
 
+/* exit_code_before(code): the same, as long as no command has ended. */
+static int core_exit_code_before(lua_State *L)
+{
+    lifetime_set_code(&check_host(L)->lifetime, luaL_checkint(L, 1));
+    return 0;
+}
+
 /* load_script(position) -> the script's function and its arguments; `position` counts as in `arg`.
  */
 static int core_load_script(lua_State *L)
@@ -370,6 +377,7 @@ static const luaL_Reg functions[] = {
     {"utf8", core_utf8},
     {"exit", core_exit},
     {"exit_code", core_exit_code},
+    {"exit_code_before", core_exit_code_before},
     {"load_script", core_load_script},
     {"node", core_node},
     {"what", core_what},

@@ -61,6 +61,17 @@ describe("crown-lua run --once, whose runtime ends under its command,", function
     end
   end
 
+  it("ends with 1 where it is told to end before the command has begun", function()
+    local leader = start(urls.file())
+    finally(function() leader:destroy() end)
+    eventually(function() return times_begun() == 1 end, 20)
+    one = start(urls.file(), "--wait", "60")
+    one:follows(20)
+    one:signal "TERM"
+    assert.equal(1, one:wait(20), one:output())
+    assert.equal(1, times_begun())
+  end)
+
   it("campaigns on where the command had not begun", function()
     local url = urls.file()
     local other = Candidate.start { node = "other", log = dir .. "/other.log",

@@ -37,6 +37,14 @@ describe("Ctrl-C", function()
     ["needs SIGTERM as well"] = "trap '' INT; echo up; while :; do sleep 0.05; done",
   }
 
+  it("ends evict while that asks, at once, and a person may think for long before", function()
+    start("evict", "--oracle", "file:" .. dir .. "/locks", "spec")
+    one:shows "%[y/N%]"
+    one:type(CTRL_C)
+    assert.equal(130, one:wait(5))
+    assert.not_matches("silent", one:shown())
+  end)
+
   for _, policy in ipairs { "permanent", "transient", "temporary" } do
     for way, script in pairs(WAYS) do
       it(("ends a worker that %s, and then crown-lua, with --restart %s"):format(way, policy), function()

@@ -2,6 +2,7 @@
 -- @internal crown.command.evict
 
 local console = require "crown.core.console"
+local core = require "crown.core"
 local epochs = require "crown.check.epoch"
 local ordering = require "crown.command.ordering"
 local output = require "crown.command.output"
@@ -23,9 +24,12 @@ the same one, is elected. With the leader unreachable its lease runs out as usua
 never makes two leaders. Without a terminal to ask on, --force is needed.]],
 }
 
+local PAUSE = 0.05 -- seconds between two looks for an answer
+
 local function agreed(name)
   if not console.columns(0) then usage.error("evict: there is no terminal to ask you on: use --force") end
   io.stderr:write(("Evict the current leader of '%s'? [y/N] "):format(name))
+  while not console.has_come() do core.sleep(PAUSE) end -- a runtime that waited in a read would not hear of Ctrl-C
   local answer = io.read "*l"
   return answer ~= nil and answer:lower():match "^y" ~= nil
 end

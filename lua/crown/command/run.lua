@@ -269,6 +269,7 @@ local DIED = "run: the command was not run to its end, as far as is known: its r
   .. "and the command with it. It is not started again"
 
 local function begin_once()
+  core.exit_code_before(NOT_LEADER) -- told to end while it waits, it has done nothing
   events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
     if event.phase == "leading" then core.once(NOT_LEADER, DIED) end
   end)
