@@ -1,4 +1,5 @@
 -- crown-lua check --store: asks real stores for settings and rights, and claims nothing.
+local Candidate = require "support.candidate"
 local crown = require "crown"
 local Etcd = require "support.etcd"
 local etcd = require "crown.oracles.etcd"
@@ -38,6 +39,22 @@ describe("crown-lua check --store", function()
       assert.equal(0, result.code, result.stderr)
       assert.is_nil(files.kind(place))
     end
+  end)
+
+  it("says that the first start in a new store waits, and for how long", function()
+    local server = Redis.start()
+    finally(function() server:destroy() end)
+    local function record(query)
+      return run({ "check", "--store", "--oracle", server.url .. query, "run", "x", "true" }).stdout:match "record +([^\n]*)"
+    end
+    assert.equal("none yet; the store is new, so the first start waits for 61 s (trust_empty=true skips that)", record "")
+    assert.matches("waits for 121 s", record "?ttl=60")
+    assert.equal("none yet", record "?trust_empty=true")
+    local one = Candidate.start { node = "ann", log = tempdir() .. "/log",
+      args = { "run", "--oracle", server.quick, "other", "sleep", "60" } }
+    eventually(function() return #one:pids "child" == 1 end, 20)
+    assert.equal("none yet", record "")
+    one:destroy()
   end)
 
   it("says which rights a Redis user lacks, each of those of the page, and leaves nothing", function()

@@ -39,6 +39,7 @@ Driven.__index = Driven
 local RETRY = 1 -- seconds between two looks of a follower, where nothing tells it of changes
 local ASK_SECONDS = 5 -- for one question of a tool
 local TTL_MOST = 86400
+local TWICE = 2 * 1.01 -- crown.register.rule: twice the longest lease, for clocks that run differently
 
 -- --- options
 
@@ -267,12 +268,13 @@ local function store_facts(store)
 end
 
 -- @number patience seconds that a candidate waits for an answer
-function of_one.health(store, name, patience)
+-- @number[opt] waits seconds that the first start in a new store waits
+function of_one.health(store, name, patience, waits)
   local found, problem, kind = store_facts(store)
   if not found then return nil, problem, kind end
   if store.marks then Doubt.tell(found.facts, tools.doubted_for(store) or 0) end
   if not name then return found end
-  local one, why, reason = tools.health(store, name, patience)
+  local one, why, reason = tools.health(store, name, patience, waits)
   if not one then return nil, why, reason end
   for _, fact in ipairs(one.facts) do found.facts[#found.facts + 1] = fact end
   found.problems = one.problems
@@ -284,6 +286,12 @@ end
 function of_one.rights(store, name, patience)
   if not store.rights then return { unchecked = "what this candidate may do there" } end
   return store:rights(patience, name)
+end
+
+-- For how long a candidate waits in a store that is new: as it does where all was lost. Nil: not at all.
+local function first_wait(self, checked)
+  if checked.trust_empty or not checked.amnesia_wait then return nil end
+  return TWICE * math.max(checked.amnesia_wait, (store_options.timing(checked, self.driver.ttl)))
 end
 
 -- @string[opt] name of the election; else the one that the options name, where they do
@@ -298,6 +306,7 @@ local function ask(self, what, opts, name)
   if what == "health" or what == "rights" then
     how = store_options.timeout(checked, store_options.timing(checked, self.driver.ttl))
   end
+  if what == "health" and not there.servers then return of_one.health(there.store, name, how, first_wait(self, checked)) end
   if there.servers then return majority[what](there.servers, name, how or nil) end
   return of_one[what](there.store, name, how or nil)
 end

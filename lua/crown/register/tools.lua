@@ -140,12 +140,15 @@ local function too_slow(took, patience)
     .. "why the store is slow"):format(figure.about(took), figure.about(patience))
 end
 
+local NEW = "; the store is new, so the first start waits for %.0f s (trust_empty=true skips that)"
+
 --- Looks at an election's record.
 -- @tparam table store
 -- @string name
 -- @number[opt] patience seconds that a candidate waits for an answer
+-- @number[opt] waits seconds that the first start in a new store waits; nil: it does not
 -- @treturn table as of an oracle's `health`; or nil, message, code
-function tools.health(store, name, patience)
+function tools.health(store, name, patience, waits)
   local began, marks = core.now(), store.marks and record.store_name() or nil
   local answers, problem, code = store:look { name, marks }
   if not answers then return nil, problem, code end
@@ -157,7 +160,9 @@ function tools.health(store, name, patience)
   local known
   known, problem, code = add_ages(store, { found or nil })
   if not known then return nil, problem, code end
-  return { facts = { { "Record", leader_words(found) } }, problems = problems }
+  local is_new = waits and marks and found == false and record.read(answers[marks], marks) == false
+  local said = is_new and leader_words(found) .. NEW:format(waits) or leader_words(found)
+  return { facts = { { "Record", said } }, problems = problems }
 end
 
 --- Writes over a record, in place of the one that is seen.
