@@ -177,6 +177,19 @@ describe("crown-lua history", function()
     assert.matches("nobody lead 'neither'", history("neither").stderr:gsub("anybody", "nobody"))
   end)
 
+  it("says of a term of another host that it lasted no longer than until the next one was seen", function()
+    local lines = {}
+    for i, leader in ipairs { "far", "farther" } do
+      lines[i] = crown.json.encode { event = "leadership.changed", name = "reports", node = "here", leader = leader, epoch = i,
+        time = 1790000000 + 300 * i }
+    end
+    write_file(place .. "/history", table.concat(lines, "\n") .. "\n")
+    local text = history("reports").stdout
+    assert.matches("far +1 +< 5 min 0 s +%-\n", text)
+    assert.is_true(terms()[1].at_most)
+    assert.is_nil(terms()[2].at_most)
+  end)
+
   it("says what it may not read", function()
     assert(os.execute("mkdir " .. place .. "/history") == 0)
     assert.equal(1, history().code)

@@ -103,7 +103,7 @@ local function rows_of(terms, name, format)
   local rows = {}
   for i, term in ipairs(terms) do
     rows[i] = { term.began and os.date(format, term.began) or "-", term.leader or "-", words_for.epoch(term.epoch),
-      term.ended and words_for.span(term.ended - term.began) or "-",
+      term.ended and (term.at_most and "< " or "") .. words_for.span(term.ended - term.began) or "-",
       end_of(term) }
     if not name then table.insert(rows[i], 2, term.name) end
     if has_stores(terms) then table.insert(rows[i], term.store or "-") end

@@ -14,7 +14,7 @@ local function begin(list, open, entry)
   local key = terms.key(entry.name, entry.store)
   local before, leader = open[key], entry.leader
   if before and before.leader == leader and (before.epoch == entry.epoch or entry.epoch == 0) then return end
-  if before and not before.ended then before.ended = entry.time end
+  if before and not before.ended then before.ended, before.at_most = entry.time, true end -- it may have ended long before
   local term = { name = entry.name, store = entry.store, leader = leader, epoch = entry.epoch, began = entry.time }
   open[key] = term
   list[#list + 1] = term
@@ -44,7 +44,8 @@ end
 --- Reads the terms.
 -- @tparam table places directories of runtimes, as of crown.control.places
 -- @string[opt] name of one election; nil: of all
--- @treturn table an array in their order: `{ name =, store =, leader =, epoch =, began =, ended =, reason = }`
+-- @treturn table an array in their order: `{ name =, store =, leader =, epoch =, began =, ended =, reason =, at_most = }`:
+-- `at_most` where it was not seen to end, and the next one was seen to begin
 -- @treturn table texts: why a file that may be there could not be read
 -- @treturn table the entries that were read: with a name all of its, and some of others
 function terms.read(places, name)

@@ -22,7 +22,7 @@ end
 
 local function cells_of(term, now)
   return { html.moment(term.began), term.leader or NONE, (term.epoch or 0) > 0 and ("%d"):format(term.epoch) or NONE,
-    term.ended and span(term.ended - term.began) or NONE, end_of(term, now) }
+    term.ended and (term.at_most and "< " or "") .. span(term.ended - term.began) or NONE, end_of(term, now) }
 end
 
 --- Renders it.
