@@ -22,6 +22,7 @@ local Pace = require "crown.election.pace"
 local rules = require "crown.election.rules"
 local schema = require "crown.check.schema"
 local settings = require "crown.election.settings"
+local shares = require "crown.election.shares"
 local slots = require "crown.election.slots"
 local stores = require "crown.election.stores"
 local Term = require "crown.election.term"
@@ -394,8 +395,8 @@ local function begin(self, where, spec, own_rules)
   handle:start()
 end
 
--- Declares one; with a group it is a slot of that: see crown.election.slots.
-local function declare(given, group)
+-- Declares one; with a group it is a slot of that: see crown.election.slots; with a rank a share: see crown.election.shares.
+local function declare(given, group, rank)
   if core.lua_child then usage.error("crown.elect: a child process holds no elections") end
   local name = type(given) == "table" and type(given.name) == "string" and given.name or "?"
   local where = ("elect '%s'"):format(name)
@@ -421,7 +422,10 @@ local function declare(given, group)
   elseif plan.is_own and not known then alike.keep(given, plan) end
   self.state = oracle.init(where, plan.word, plan.module, opts)
   if settings.checking then settings.declared[#settings.declared + 1] = self end
-  if self.state ~= oracle.IGNORE then rules.expect(where, plan.rules, plan.module, self.state, plan.word) end
+  if self.state ~= oracle.IGNORE then
+    rules.expect(where, plan.rules, plan.module, self.state, plan.word, rank and "shares")
+    if rank and not settings.checking then self.state:prefer(rank) end
+  end
   if self.state == oracle.IGNORE then settings.ignored[candidate] = self else begin(self, where, spec, plan.rules) end
   return self
 end
@@ -431,8 +435,9 @@ end
 -- @treturn Election; with `slots` an object with its methods, and `elections`, one for each slot
 -- @raise a usage error that names the option
 local function elect(given)
-  if type(given) ~= "table" or given.slots == nil then return declare(given) end
-  return slots.elect(declare, ("elect '%s'"):format(type(given.name) == "string" and given.name or "?"), given)
+  local many = type(given) == "table" and (given.shares ~= nil and shares or given.slots ~= nil and slots)
+  if not many then return declare(given) end
+  return many.elect(declare, ("elect '%s'"):format(type(given.name) == "string" and given.name or "?"), given)
 end
 
 return elect

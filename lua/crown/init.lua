@@ -3,7 +3,9 @@
 -- @module crown
 
 local core = require "crown.core"
+local elect = require "crown.elect"
 local json = require "crown.text.json"
+local shares = require "crown.election.shares"
 local usage = require "crown.check.usage"
 
 -- Values of the log's fields are numbers, switches and texts.
@@ -23,8 +25,18 @@ local function loggable(fields)
   return plain
 end
 
+-- Declares the shares of one work: crown.elect with `shares`, which is `count` here.
+local function share(given)
+  if type(given) ~= "table" then usage.error("crown.shares: a table of options expected, not a %s", type(given)) end
+  local options = {}
+  for name, value in pairs(given) do options[name] = value end
+  options.shares, options.count = given.count == nil and shares.COUNT or given.count, nil
+  return elect(options)
+end
+
 local crown = {
-  elect = require "crown.elect",
+  elect = elect,
+  shares = share,
   on = require("crown.election.events").on,
   sleep = core.sleep,
   spawn = core.spawn,

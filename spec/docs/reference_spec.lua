@@ -190,6 +190,7 @@ describe("docs/environment.md", function()
     end
     for name in lua:gmatch "env%.(CROWN_[A-Z_]+) =" do known[name] = true end
     for name in lua:gmatch "env = { (CROWN_[A-Z_]+) =" do known[name] = true end
+    for name in lua:gmatch 'option_of%(given, "%l+", "(CROWN_[A-Z_]+)"' do known[name] = true end
     for name in c:gmatch 'getenv%("([%w_]+)"%)' do known[name] = true end
     for name in c:gmatch '"([%w_]+_[pP][rR][oO][xX][yY])"' do known[name] = true end
     for name in read_file("runtime/candidate/workload.c"):gmatch '"(CROWN_[A-Z_]+)=' do known[name] = true end

@@ -129,6 +129,16 @@ describe("a claim on three registers (S11)", function()
     assert.is_nil(all.worlds[1].record("a").by)
   end)
 
+  it("tells until when it waits to ask one who leads to go, on all of them", function()
+    local all, members = three()
+    for _, here in ipairs(all.worlds) do strange(here) end
+    for i, part in ipairs(members[1].parts) do part.rank = { level = 5, preempt = 18 + i } end
+    local _, why = all.claim()
+    assert.equal(21, why.asks_in)
+    all.pass(0)
+    for _, here in ipairs(all.worlds) do assert.same({ ranks = { n = 5 } }, here.record("a").orders) end
+  end)
+
   it("is denied until most of them may be claimed", function()
     local all = three()
     strange(all.worlds[2])

@@ -201,7 +201,8 @@ local function claimed(world, node, election, sent, verdict, second, grant)
     return refresh(world, node, election, math.max(0, sent + second - node.env.now()))
   end
   if verdict == false then
-    local wait = not world.preferred and second.wait and chance(world, 0.5) and second.wait
+    election.leader = second.node
+    local wait = not (world.preferred or world.shares) and second.wait and chance(world, 0.5) and second.wait
     return follow(world, node, election, wait or soon(world))
   end
   if chance(world, 0.2) then return follow(world, node, election, soon(world)) end

@@ -53,6 +53,9 @@ local function member_of(world, node, election)
       obey = function(part, bar) obey(world, node, election, part, bar) end, remind = function() end,
       deadline = function() return world.servers == 1 and election.acts_until > -math.huge and election.acts_until or nil end }
   end
+  if world.shares then
+    for _, part in ipairs(parts) do part.rank = { level = 0 } end
+  end
   if world.preferred then
     for _, part in ipairs(parts) do part.rank = node.host.rank end
   end
@@ -62,6 +65,26 @@ local function member_of(world, node, election)
     parts[1].job = world.modules.runs.job { done_for = PERIOD, at_least = node.host.number == 2 and AT_LEAST or nil, elsewhere = true }
   end
   return world.servers > 1 and { parts = parts } or parts[1]
+end
+
+-- Asks for a share of a node that has more, one after the other: as lua/crown/election/shares.lua.
+local function balance(world, node)
+  after(world, node, 1 + world.random(), function()
+    balance(world, node)
+    local asked, leaders = node.asked and node.elections[node.asked.name], {}
+    if asked and not asked.leads and node.env.now() < node.asked.ends then return end
+    if asked then asked.member.rank.wanted, node.asked = nil, nil end
+    for i, name in ipairs(world.names) do
+      local election = node.elections[name]
+      leaders[i] = election.leads and node.token or election.leader or false
+    end
+    local number = world.modules.balance.pick(leaders, node.token, world.random)
+    local election = number and node.elections[world.names[number]]
+    if not election or not election.wanted or election.barred then return end
+    election.member.rank.wanted = leaders[number]
+    node.asked = { name = election.name, ends = node.env.now() + node.host.ttl }
+    if not election.leads and not election.task then follow(world, node, election, 0) end
+  end)
 end
 
 local function start(world, host, token)
@@ -79,6 +102,7 @@ local function start(world, host, token)
     node.elections[name] = election
     follow(world, node, election, world.random() * 3)
   end
+  if world.shares then balance(world, node) end
   function node.hear(name, news)
     local election = node.elections[name]
     if not election then return end

@@ -64,6 +64,10 @@ return {
   occurrences = { faults = faults_with { ends = 4 }, jobs = true, slot = 3, timed = false },
   -- Candidates with preferences: some of them ask for the election, and are asked for it.
   preferred = { faults = faults_with { restore = 2 }, preferred = true },
+  -- The same on three servers.
+  prefers = { faults = faults_with {}, preferred = true, servers = 3 },
+  -- Shares of one work, which are to be spread evenly over those that live.
+  shared = { faults = faults_with { restore = 1 }, shares = true, names = { "a", "b", "c", "d", "e", "f", "g" }, jobs = false },
   -- A store that restarts with all that it had, under one that leads: no term ends.
   restarts = { faults = { { "restart", 1 } }, noisy = false, fine = true, split = false, restarts = true, pause = 200 },
 }

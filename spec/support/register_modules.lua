@@ -4,8 +4,8 @@ local ordered = require "support.ordered_pairs"
 
 local FOLDER = "lua/crown/register/"
 -- Each requires only those before it.
-local NAMES = { "orders", "ranks", "runs", "record", "rule", "seen", "joined", "limits", "place", "obey", "duties", "claims", "ending",
-  "confirming", "terms", "session", "watch", "several" }
+local NAMES = { "balance", "orders", "ranks", "runs", "record", "rule", "seen", "joined", "limits", "place", "obey", "duties",
+  "claims", "ending", "confirming", "terms", "session", "watch", "several" }
 
 --- @tparam[opt] table mutant of tools/mutants/list.lua
 -- @treturn table the modules by name, and `random`: the dice of the world that uses them, set by its maker
@@ -17,7 +17,7 @@ return function(mutant)
     return own and loaded[own] or require(name)
   end
   for _, name in ipairs(NAMES) do
-    local path = FOLDER .. name .. ".lua"
+    local path = (name == "balance" and "lua/crown/election/" or FOLDER) .. name .. ".lua"
     local source = assert(list.read(path))
     if mutant and mutant.file == path then source = assert(list.apply(mutant, source), mutant.id) end
     local chunk = assert(loadstring(source, "@" .. path))

@@ -102,7 +102,7 @@ local function check_runs(world, name, row, text)
 end
 
 -- What preferences promise (S17): a leader is asked to go by a higher one alone, which has not asked for its patience.
-local function check_ranks(world, name, row, text)
+local function check_ranks(world, name, row, text, server)
   local before, one = row and row.text and world.modules.record.parse(row.text, name), world.modules.record.parse(text, name)
   local orders = one.orders
   if not orders or not orders.by or before and before.orders and before.orders.number == orders.number and before.orders.by then return end
@@ -110,9 +110,10 @@ local function check_ranks(world, name, row, text)
   local function breach(what) error(("%s at %.3f: %s over %s"):format(what, world.clock.now, text, row.text), 0) end
   if host.rank.level <= leader.rank.level then breach "a leader is asked to go that is no lower" end
   host.asked = host.asked or {}
-  local passed = world.clock.now - (host.asked[name] or -math.huge)
+  local there = name .. server
+  local passed = world.clock.now - (host.asked[there] or -math.huge)
   if passed < host.rank.preempt / 1.011 then breach(("asked again after %.3f s"):format(passed)) end
-  host.asked[name] = world.clock.now
+  host.asked[there] = world.clock.now
   world.asks = (world.asks or 0) + 1
 end
 
@@ -129,7 +130,7 @@ local function perform_write(world, write, server, is_operators)
   if not is_operators and not world.careless then check_orders(world, write.name, row, write.text) end
   if world.jobs and not world.modules.record.is_reserved(write.name) then check_runs(world, write.name, row, write.text) end
   local is_election = not world.modules.record.is_reserved(write.name)
-  if world.preferred and is_election and not is_operators then check_ranks(world, write.name, row, write.text) end
+  if world.preferred and is_election and not is_operators then check_ranks(world, write.name, row, write.text, server or 1) end
   local version = world.texts and write.text or unique(world)
   shard.rows[write.name] = { text = write.text, version = version, since = world.clock.now }
   if world.peers then

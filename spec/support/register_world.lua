@@ -130,7 +130,7 @@ local function calm(world)
     if world.nodes[host.number].dead then start(world, host, new_token(world, host)) end
   end
   for _, name in ipairs(world.names) do
-    local only = world.script and 2 or chance(world, 0.7) and not world.preferred and world.random(#world.hosts)
+    local only = world.script and 2 or chance(world, 0.7) and not (world.preferred or world.shares) and world.random(#world.hosts)
     for _, host in ipairs(world.hosts) do
       host.wants[name] = not only or only == host.number
       world.nodes[host.number].elections[name].wanted = host.wants[name]
@@ -141,6 +141,7 @@ end
 -- Seconds until somebody leads when the trouble is over.
 local function bound(world)
   return 2 * (2 * world.floor * 1.01 + 0.25) + world.floor * 1.01 + 60 + (world.preferred and 4 * MORE_PATIENCE or 0)
+    + (world.shares and 30 * #world.names or 0)
 end
 
 -- Where all want to lead, one with the highest preference does in the end.
@@ -158,6 +159,17 @@ local function is_led(world, name)
   return false
 end
 
+-- Whether no node leads more than one more than another.
+local function are_even(world)
+  local least, most = math.huge, 0
+  for _, node in pairs(world.nodes) do
+    local count = 0
+    for _, name in ipairs(world.names) do count = count + (acts(node, name) and 1 or 0) end
+    least, most = math.min(least, count), math.max(most, count)
+  end
+  return most - least <= 1
+end
+
 -- @return whether somebody leads each election, or has led it since the trouble was over
 local function all_led(world, led, since)
   local all = true
@@ -168,7 +180,10 @@ local function all_led(world, led, since)
     end
     all = all and led[name]
   end
-  return all
+  if not world.shares or not all then return all end
+  local is_over = are_even(world)
+  if not is_over and since > bound(world) then error(("shares are uneven for %.0f s"):format(since), 0) end
+  return is_over
 end
 
 -- The operator lets candidates lead again, in each record.

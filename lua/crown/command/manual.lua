@@ -94,7 +94,10 @@ crown.elect(options)          declares an election; raises an error that names a
   preference, preference_wait of those that wait a higher one leads first; for so many seconds lower ones leave it that
   preempt                     seconds after which it asks a leader of a lower preference to go
   slots                       so many nodes lead at once, each one of NAME.1, NAME.2 ... (CROWN_SLOT)
+  shares                      so many of them are spread evenly over the nodes, NAME.1, NAME.2 ... (CROWN_SHARE)
   window                      "Mon-Fri 08:00-18:00 Europe/Berlin", or a list: it leads only then
+
+crown.shares(options)         the same with shares = count, 64 by default; :held() has the numbers that are led here
 
 election:status()             phase, leader, epoch, expires_in, term, barred
 election:is_leader() :send(message) :abdicate() :stop()

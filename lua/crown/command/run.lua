@@ -58,6 +58,8 @@ local run = {
       help = "lead only then: 'Mon-Fri 08:00-18:00 Europe/Berlin'; give it again for further hours" },
     { name = "slots", value = "COUNT", number = { least = 1, most = 64, integer = true }, default = "one leader",
       help = "so many nodes lead at once, each one of NAME.1, NAME.2 and so on; COMMAND gets CROWN_SLOT" },
+    { name = "shares", value = "COUNT", number = { least = 1, most = 1024, integer = true }, default = "one leader",
+      help = "spread NAME.1 to NAME.COUNT evenly over the nodes; COMMAND runs for each and gets CROWN_SHARE" },
     { name = "quiet", help = "do not say who leads, nor that somebody else does" },
     { name = "isolation", value = "KIND", values = { "tree", "pidns" }, help = "tree, or pidns: a PID namespace",
       default = "tree" },
@@ -123,11 +125,15 @@ local function check(options, words)
   if options.never and (options.once or options.wait) then
     usage.error("run: --never never leads, so %s could only give up", options.once and "--once" or "--wait")
   end
-  if options.slots and (options.once or options.wait) then
-    usage.error("run: --slots cannot go with --%s, which asks for one leader", options.once and "once" or "wait")
+  local many = options.slots and "slots" or options.shares and "shares"
+  if options.slots and options.shares then
+    usage.error("run: --slots cannot go with --shares: both say how many elections there are")
   end
-  if options.slots and (options.follower or options.signal) then
-    usage.error("run: --slots cannot go with --%s: it would run a command for each slot",
+  if many and (options.once or options.wait) then
+    usage.error("run: --%s cannot go with --%s, which asks for one leader", many, options.once and "once" or "wait")
+  end
+  if many and (options.follower or options.signal) then
+    usage.error("run: --%s cannot go with --%s: it would run a command for each of them", many,
       options.signal and "signal" or "follower")
   end
   if options["last-resort"] and not options.healthy then
@@ -320,6 +326,7 @@ function run.declare(options, words)
   local election = elect {
     name = words[1],
     slots = options.slots,
+    shares = options.shares,
     never = options.never,
     window = options.window,
     preference = options.prefer,

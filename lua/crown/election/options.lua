@@ -7,6 +7,7 @@ local Pace = require "crown.election.pace"
 local printable = require "crown.text.printable"
 local rules = require "crown.election.rules"
 local schema = require "crown.check.schema"
+local shares = require "crown.election.shares"
 local slots = require "crown.election.slots"
 local usage = require "crown.check.usage"
 
@@ -72,6 +73,7 @@ options.election = {
   claim_delay = { type = "number", least = 0, most = 86400, default = 0 },
   retry = { type = "number", above = 0, most = 86400, default = 1 },
   slots = slots.RULE,
+  shares = shares.RULE,
   backoff = Pace.RULES.backoff,
   splay = Pace.RULES.splay,
   monitor_leader = { type = "boolean", default = true },

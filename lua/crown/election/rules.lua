@@ -51,14 +51,12 @@ end
 -- @tparam table module the oracle's
 -- @param state the oracle's
 -- @string word the oracle's name in messages
+-- @tparam[opt] string option another one that needs as much
 -- @raise a usage error
-function rules.expect(where, made, module, state, word)
-  local can = module.order or type(state) == "table" and state.prefer
-  for _, rule in ipairs(made or {}) do
-    if rule.needs_orders and not can then
-      usage.error("%s: %s: with the oracle '%s' candidates know nothing of each other, so it has no effect", where,
-        rule.needs_orders, word)
-    end
+function rules.expect(where, made, module, state, word, option)
+  for _, rule in ipairs(made or {}) do option = option or rule.needs_orders end
+  if option and not (module.order or type(state) == "table" and state.prefer) then
+    usage.error("%s: %s: with the oracle '%s' candidates know nothing of each other, so it has no effect", where, option, word)
   end
 end
 

@@ -159,6 +159,9 @@ end
 local Slots = {}
 Slots.__index = Slots
 
+--- Several elections as one object, as crown.elect returns it.
+slots.Elections = Slots
+
 --- The slot that is led here, or the first one.
 -- @treturn Election
 function Slots:current()
@@ -183,43 +186,58 @@ function Slots:stop()
   for _, one in ipairs(self.elections) do one:stop() end
 end
 
-local function with_slot(child, number)
+local function with_number(child, variable, number)
   if type(child) ~= "table" then return child end
   local copy = {}
   for key, value in pairs(child) do copy[key] = value end
   if copy[1] ~= nil and copy.command == nil then copy = { command = copy } end
-  local env = { CROWN_SLOT = tostring(number) }
+  local env = { [variable] = tostring(number) }
   for name, value in pairs(type(copy.env) == "table" and copy.env or {}) do env[name] = value end
   if copy.env == nil or type(copy.env) == "table" then copy.env = env end
   return copy
 end
 
-local function option_of(given, number)
+--- The options of one of several elections.
+-- @tparam table given those of all
+-- @string field the option that says how many there are
+-- @string variable of the environment that tells a child its number
+-- @number number
+-- @treturn table
+function slots.option_of(given, field, variable, number)
   local copy = {}
   for key, value in pairs(given) do copy[key] = value end
-  copy.slots, copy.name = nil, ("%s.%d"):format(given.name, number)
-  copy.child = with_slot(given.child, number)
+  copy[field], copy.name = nil, ("%s.%d"):format(given.name, number)
+  copy.child = with_number(given.child, variable, number)
   return copy
 end
 
-local function check(where, given)
-  schema.check_value(where, "slots", given.slots, slots.RULE)
+--- Checks what several elections have in common.
+-- @string where how messages name the election
+-- @tparam table given the options
+-- @string field the option that says how many there are
+-- @tparam table rule of that
+-- @raise a usage error that names the option
+function slots.check(where, given, field, rule)
+  schema.check_value(where, field, given[field], rule)
   schema.check_value(where, "name", given.name, names.rule { required = "every election has a name" })
   if given.follower_child then
-    usage.error("%s: follower_child has no place beside slots: a leader of one slot follows in all others", where)
+    usage.error("%s: follower_child has no place beside %s: a leader of one follows in all others", where, field)
   end
   if given.preempt then
-    usage.error("%s: preempt has no place beside slots: it would ask the leaders of all of them to go", where)
+    usage.error("%s: preempt has no place beside %s: it would ask the leaders of all of them to go", where, field)
   end
   if type(given.child) == "table" and given.child.mode == "signal" then
-    usage.error("%s: child: mode 'signal' has no place beside slots: it would run a command for each of them", where)
+    usage.error("%s: child: mode 'signal' has no place beside %s: it would run a command for each of them", where, field)
   end
-  local longest = ("%s.%d"):format(given.name, given.slots)
-  if #longest > names.MOST then usage.error("%s: name: with its slots a name has at most %d characters", where, names.MOST) end
+  local longest = ("%s.%d"):format(given.name, given[field])
+  if #longest > names.MOST then
+    usage.error("%s: name: with its %s a name has at most %d characters", where, field, names.MOST)
+  end
 end
 
--- A command that ends by itself, and ends its election with that, ends them all.
-local function end_together(self)
+--- A command that ends by itself, and ends its election with that, ends them all.
+-- @tparam table self `elections`
+function slots.end_together(self)
   events.listen({ "process.terminating" }, function(event)
     for _, one in ipairs(self.elections) do
       if one.name == event.name then return self:stop() end
@@ -234,11 +252,13 @@ end
 -- @treturn Slots `name`, `elections`
 -- @raise a usage error that names the option
 function slots.elect(elect, where, given)
-  check(where, given)
+  slots.check(where, given, "slots", slots.RULE)
   local group = setmetatable({ elections = {} }, Group)
   local self = setmetatable({ name = given.name, elections = group.elections }, Slots)
-  for number = 1, given.slots do group.elections[number] = elect(option_of(given, number), group) end
-  end_together(self)
+  for number = 1, given.slots do
+    group.elections[number] = elect(slots.option_of(given, "slots", "CROWN_SLOT", number), group)
+  end
+  slots.end_together(self)
   return self
 end
 

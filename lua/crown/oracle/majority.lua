@@ -6,6 +6,7 @@ local explain = require "crown.link.explain"
 local orders = require "crown.register.orders"
 local outputs = require "crown.register.outputs"
 local record = require "crown.register.record"
+local ranks = require "crown.register.ranks"
 local runs = require "crown.register.runs"
 local several = require "crown.link.several"
 local tools = require "crown.register.tools"
@@ -87,7 +88,7 @@ end
 
 --- Elections, and who leads them on most of the servers.
 -- @tparam table servers each `store` and `label`
--- @treturn table an array of `{ name =, node =, epoch =, over =, ordered = }`; or nil, message, code
+-- @treturn table an array of `{ name =, node =, epoch =, over =, ordered =, preferred = }`; or nil, message, code
 function majority.list(servers)
   local found, problem, code = look(servers, function(store)
     local names, why, kind = store:names()
@@ -96,6 +97,7 @@ function majority.list(servers)
   end)
   for _, one in ipairs(found or {}) do
     one.by, one.ordered, one.ran = nil, orders.words(one.orders, os.time()), runs.words(one.runs, os.time())
+    one.preferred = ranks.words(one.orders)
   end
   return found, problem, code
 end

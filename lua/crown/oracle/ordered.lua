@@ -80,7 +80,9 @@ local function obeys(module, how)
     local timing = module.timing and { module.timing(opts) } or {}
     self.orders, member.ttl, member.retry = member, timing[1] or TTL, timing[4]
     function self.prefer(_, rank) member.rank = rank end
-    function self.ranked() member:say_rank() end
+    function self.ranked()
+      if how.leads(self) then member:say_rank() else member.election:send "orders" end
+    end
     return self
   end
   local claim, abdicate = module.claim, module.abdicate

@@ -200,7 +200,7 @@ function Oracle:prefer(rank)
   self.rank = rank
 end
 
---- Its level has changed. Where it leads, others are told.
+--- Its rank has changed. Where it leads, others are told of its level; else it asks, as that has it.
 function Oracle:ranked() self.election:send "ranked" end
 
 -- Whether it still owes the store what became of its term.
@@ -243,6 +243,7 @@ end
 
 function Oracle:handle_info(message)
   if message == "ranked" and self.leading then self:say_rank() end
+  if message == "ranked" and not self.leading then return self:claim() end
   if message ~= "changed" then return end
   if not self.leading then return self:claim() end
   if sent_away(self) then return false, { evicted = true } end

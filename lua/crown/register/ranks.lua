@@ -6,7 +6,8 @@
 -- write themselves again when they wait. None of this permits a claim. It is pure data here: no clock, no store.
 --
 -- A rank: `level`; `wait`, the seconds for which it leaves others the first claim; `preempt`, the seconds that it waits until it
--- asks a leader of a lower level to go, or nil: never; `is_last`: it leads as a last resort only; `since`, the instant from
+-- asks a leader of a lower level to go, or nil: never; `wanted`: the leader that it asks to go at once,
+-- since that one has more shares (crown.election.balance); `is_last`: it leads as a last resort only; `since`, the instant from
 -- which its own rules let it lead.
 -- @internal crown.register.ranks
 
@@ -123,14 +124,15 @@ function ranks.claimed(found, me)
 end
 
 -- Seconds that have to pass until a candidate asks the leader to go; nil: it does not.
-local function patience_of(rank, level, theirs)
+local function patience_of(rank, level, theirs, holder)
+  if rank and rank.wanted == holder then return 0 end
   if theirs >= level then return nil end
   return theirs == ranks.LAST and 0 or rank and rank.preempt
 end
 
 -- @return whether the leader is asked to go now; the seconds until it will be, or nil
 local function is_due(found, me, holder)
-  local patience = patience_of(me.rank, ranks.level(me.rank), ranks.of(found, holder))
+  local patience = patience_of(me.rank, ranks.level(me.rank), ranks.of(found, holder), holder)
   local is_ordered = found and (orders.is_paused(found, me.time / 1000) or found.to and found.to ~= holder)
   if not patience or is_ordered or holder == me.node then return false end
   local left = math.max(patience - me.waited, math.max(patience, me.within) - me.asked_ago)
@@ -155,7 +157,8 @@ function ranks.asked(found, me, holder)
   local level = ranks.level(me.rank)
   local wanted, due, left = ranks.with(found, me.node, level), is_due(found, me, holder)
   if due then
-    local why = ("%s over %s"):format(words_for(level), words_for(ranks.of(found, holder)))
+    local why = me.rank and me.rank.wanted == holder and "it has fewer shares"
+      or ("%s over %s"):format(words_for(level), words_for(ranks.of(found, holder)))
     local asking = orders.with(wanted, { to = me.node, within = me.within, since = math.floor(me.time / 1000), by = me.node,
       why = why })
     if asking then return asking, true end

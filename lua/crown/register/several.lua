@@ -141,7 +141,7 @@ end
 
 -- Who has most of the registers, or how long until most of them may be claimed.
 local function denial(env, member, answers)
-  local waits, doubted, granted, nodes, holder, back, stands, ordered = {}, {}, 0, {}, nil, false, 0, nil
+  local waits, doubted, granted, nodes, holder, back, stands, ordered, asks_in = {}, {}, 0, {}, nil, false, 0, nil, nil
   for _, part in ipairs(member.parts) do
     local answer = answers[part] or {}
     local second = answer[1] == false and answer[2] or nil
@@ -149,6 +149,7 @@ local function denial(env, member, answers)
     if second and second.wait then
       waits[#waits + 1] = second.wait
       ordered = ordered or second.ordered
+      if second.asks_in then asks_in = math.max(asks_in or 0, second.asks_in) end
       if second.stands then stands = stands + 1 end
       if second.amnesia then doubted[#doubted + 1], back = second.wait, back or second.back end
       local count = second.node and (nodes[second.node] or 0) + 1
@@ -172,7 +173,7 @@ local function denial(env, member, answers)
   if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
   return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
     stands = holder and stands >= majority(member), ordered = not holder and ordered or nil, unsure = holder and holder.unsure,
-    amnesia = is_doubted or nil }
+    amnesia = is_doubted or nil, asks_in = holder and asks_in }
 end
 
 -- Whether most of the registers say of the same candidate that it leads.
