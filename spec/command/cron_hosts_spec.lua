@@ -169,7 +169,7 @@ WHO=you
     assert.same({ tostring(known.says.last.at), "0", "0" }, { told["says last_success_timestamp_seconds"],
       told["says overdue_seconds"], told["says failures_total"] })
     local page = http.ask(port, "GET /").body
-    assert.matches('<li class="warn">fails%-%d+, long%-%d+: the job has failed</li>', page)
+    assert.matches('<li class="warn">fails%-%d+, long%-%d+: the job has failed<', page)
     assert.matches('<td data%-label="Ended" class="">exit code 7</td>', page)
     assert.is_nil(page:find("keeps ending by itself: ", 1, true))
     assert.equal(3, #json.object(http.ask(port, "GET /api/jobs").body).jobs)
