@@ -1,6 +1,9 @@
 -- What the torture judges by, where no fault has to happen for it.
 local heard = require "torture.heard"
+local judge = require "torture.judge"
 local ledger = require "torture.job_ledger"
+local tempdir = require "support.tempdir"
+local write_file = require "support.write_file"
 
 local function log(...)
   local lines = {}
@@ -12,7 +15,39 @@ local STARTS = "debug process.initialized name=spec node=ann phase=init oracle=r
 local HEARS = "debug leadership.rejected name=spec node=ann phase=following oracle=redis leader=ben epoch=7"
 local WINS = "info  leadership.claimed name=spec node=ann phase=leading oracle=redis leader=ann epoch=%d"
 
+-- A file of ticks: each life as { node, epoch, first, last }, in milliseconds.
+local function ticked(...)
+  local path, lines = tempdir() .. "/ticks", {}
+  for i, life in ipairs { ... } do
+    for _, at in ipairs { life[3], life[4] } do
+      lines[#lines + 1] = ("%d %s %d leader 1 %d\n"):format(at * 1000000, life[1], life[2], i)
+    end
+  end
+  write_file(path, table.concat(lines))
+  return path
+end
+
+local function judged(...)
+  return judge.run { paths = { ... }, intervals = {}, ended = 1 }
+end
+
 describe("the torture", function()
+  it("judges each slot by itself, and lets a node lead one of them at a time", function()
+    local first = ticked({ "ann", 1, 100, 300 }, { "ben", 2, 400, 500 })
+    assert.same({}, judged(first, ticked({ "ben", 1, 100, 350 }, { "cat", 2, 360, 700 })).wrong)
+    assert.same({ "ann led two slots at once, in their epochs 1 and 2" },
+      judged(first, ticked({ "ben", 1, 100, 200 }, { "ann", 2, 250, 700 })).wrong)
+    local both = judged(first, ticked({ "ben", 1, 100, 300 }, { "cat", 2, 200, 390 }))
+    assert.same({ "leader of ben in epoch 1 and leader of cat in epoch 2 ticked at once for 100.000 ms" }, both.wrong)
+    assert.near(100, both.overlap, 0.001)
+    assert.equal(4, both.terms)
+  end)
+
+  it("compares no epochs of two elections", function()
+    local other = WINS:format(6):gsub("name=spec", "name=spec.2")
+    assert.same({}, heard.went_back(log(STARTS, HEARS, other)))
+  end)
+
   it("finds an epoch below one that the winner had heard of, and no other", function()
     assert.same({ "ann won epoch 6 when it had heard of 7: the epoch went back" }, heard.went_back(log(STARTS, HEARS, WINS:format(6))))
     assert.same({}, heard.went_back(log(STARTS, HEARS, WINS:format(8))))

@@ -5,16 +5,16 @@ local heard = {}
 -- @string log of a candidate, which may have been started more than once
 -- @treturn table an array of what is wrong, in words
 function heard.went_back(log)
-  local found, most = {}, 0
+  local found, most = {}, {}
   for event, rest in log:gmatch "[^\n]- (%l[%w_]*%.[%w_.]+) ([^\n]*)" do
-    local epoch = tonumber(rest:match "%f[%w]epoch=(%d+)")
+    local epoch, name = tonumber(rest:match "%f[%w]epoch=(%d+)"), rest:match "%f[%w]name=(%S+)" or ""
     if event == "process.initialized" then
-      most = 0 -- another runtime, which knows nothing yet
-    elseif epoch and event == "leadership.claimed" and epoch < most then
+      most[name] = 0 -- another runtime, which knows nothing yet
+    elseif epoch and event == "leadership.claimed" and epoch < (most[name] or 0) then
       found[#found + 1] = ("%s won epoch %.0f when it had heard of %.0f: the epoch went back"):format(rest:match "%f[%w]node=(%S+)",
-        epoch, most)
+        epoch, most[name])
     end
-    most = math.max(most, epoch or 0)
+    most[name] = math.max(most[name] or 0, epoch or 0)
   end
   return found
 end

@@ -27,8 +27,9 @@ local LOSES = { "without data", "older data", "FLUSHALL", "truncate", "dropped",
 --- Stores that keep marks of runs. S3 does too, but refuses requests of hosts whose clocks are a quarter of an hour from its own.
 JobWorld.STORES = { "redis", "majority", "postgres", "mysql" }
 
---- Clocks are set by this world alone: one that leaps over a day would have thousands of runs made up for.
-JobWorld.WITHOUT = { clock = true }
+--- Clocks are set by this world alone: one that leaps over a day would have thousands of runs made up for. And of what was paused
+-- nothing need run.
+JobWorld.WITHOUT = { clock = true, orders = true }
 
 local function boot()
   return tonumber(read_file "/proc/uptime":match "^[%d.]+")
@@ -38,7 +39,7 @@ end
 -- @tparam table store of torture.stores
 function JobWorld.new(store)
   local self = setmetatable({ store = store, said = {}, intervals = {}, candidates = {}, busy = 0, faulty = {},
-    dir = tempdir() }, JobWorld)
+    elections = { NAME }, dir = tempdir() }, JobWorld)
   self.began, self.ahead = crown.now(), boot() - crown.now()
   self.random = new_random(#store.name)
   local script = write_file(self.dir .. "/job", ledger.script(self.dir))

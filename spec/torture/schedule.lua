@@ -24,7 +24,9 @@ local function menu_of(store, without)
     local is_drawn = (store.ports or not fault.on_way) and not without[name]
     if is_drawn then menu[#menu + 1] = { kind = "candidate", name = name, weight = fault.weight } end
   end
-  for name, fault in pairs(store.faults) do menu[#menu + 1] = { kind = "store", name = name, weight = fault.weight } end
+  for name, fault in pairs(store.faults) do
+    if not without[name] then menu[#menu + 1] = { kind = "store", name = name, weight = fault.weight } end
+  end
   table.sort(menu, function(a, b) return a.kind .. a.name < b.kind .. b.name end)
   return menu
 end
@@ -44,7 +46,7 @@ end
 -- @number seed
 -- @number count how many faults
 -- @number candidates how many there are
--- @tparam[opt] table without faults of candidates that are not drawn, by name
+-- @tparam[opt] table without faults that are not drawn, by name
 -- @treturn table an array of `{ at =, seconds =, kind =, name =, who =, seed = }`, times in seconds from the start
 function schedule.draw(store, seed, count, candidates, without)
   local random, menu, found, at = new_random(seed), menu_of(store, without or {}), {}, 0

@@ -131,11 +131,11 @@ function server_faults.put_right(clocks, ttl, drop)
 end
 
 --- Whoever leads is asked to go.
--- @tparam table store with `url()`
-function server_faults.evict(store)
-  return { weight = 2, beside = true, begin = function(world)
+-- @treturn table
+function server_faults.evict()
+  return { weight = 2, beside = true, begin = function(world, random)
     world:say "evict"
-    world:command { "evict", "--force", "--wait", "1", "--oracle", store.url(), "spec" }
+    crown.spawn(world.run, world, { "evict", "--force", "--wait", "1", world.elections[random(#world.elections)] })
   end }
 end
 

@@ -10,6 +10,7 @@ local etcd = require "torture.stores.etcd"
 local kubernetes = require "torture.stores.kubernetes"
 local mysql = require "torture.stores.mysql"
 local nats = require "torture.stores.nats"
+local orders = require "torture.orders"
 local ours = require "torture.stores.local"
 local postgres = require "torture.stores.postgres"
 local redis = require "torture.stores.redis"
@@ -21,22 +22,27 @@ local stores = {}
 local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgres.advisory, pgbouncer = postgres.bouncer,
   redis = redis.single, sentinel = redis.sentinel, cluster = redis.cluster, majority = redis.majority,
   etcd = etcd.single, etcd3 = etcd.three, mysql = mysql.single, nats = nats.single, nats3 = nats.three,
-  kubernetes = kubernetes.single, s3 = s3.single,
-  consul = consul.single, consul_lock = consul.lock, zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
+  kubernetes = kubernetes.single, apiserver = kubernetes.real, s3 = s3.single, consul = consul.single, consul_lock = consul.lock,
+  zookeeper = zookeeper.single, zookeeper3 = zookeeper.three, http = ours.http }
 
---- The names, in order.
+--- The names, in order; `apiserver` only where it is asked for, since it takes `make kubernetes-peer`.
 stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "majority", "etcd", "etcd3", "mysql",
   "nats", "nats3", "kubernetes", "s3", "consul", "consul_lock", "zookeeper", "zookeeper3", "http" }
 
+local TAKES_NO_ORDERS = { advisory = true, http = true }
+
 --- Starts a store.
--- @string name
+-- @string name one of NAMES, and the number of slots if the election is to have some: redis/2
 -- @treturn table
 function stores.start(name)
-  if not STARTS[name] then
-    error(("there is no store '%s' to torture: %s"):format(name, table.concat(stores.NAMES, ", ")), 0)
+  local kind, slots = name:match "^([%w_]+)/(%d+)$"
+  kind = kind or name
+  if not STARTS[kind] then
+    error(("there is no store '%s' to torture: %s"):format(kind, table.concat(stores.NAMES, ", ")), 0)
   end
-  local store = STARTS[name]()
-  store.name = name
+  local store = STARTS[kind]()
+  store.name, store.slots = name, tonumber(slots)
+  if not TAKES_NO_ORDERS[kind] then store.faults.orders = orders.fault() end
   return store
 end
 

@@ -1,9 +1,11 @@
---- Three candidates for one election on a real store, each with a way of its own to each server, and what has happened to them so far.
+--- Three candidates for one election on a real store, each with a way of its own to each server, and what has happened to them so
+-- far. The election may have slots.
 local Cluster = require "support.cluster"
 local crown = require "crown"
 local faults = require "torture.faults"
 local judge = require "torture.judge"
 local new_random = require "torture.random"
+local orders = require "torture.orders"
 local NameServer = require "support.own_name_server"
 local redirect = require "support.redirect"
 local signals = require "support.signals"
@@ -20,6 +22,14 @@ local SETTLED = 20    -- ticks of the last leader, before the run is judged
 local LAST_WORDS = 2000 -- bytes of what a server said last
 local LOOK = 0.5      -- seconds between two looks whether the store takes writes
 
+-- The children of each slot tick into a file of its own.
+local SLOTS_APP = [[
+local crown = require "crown"
+local ttl = not arg[1]:find "^file:" and tonumber(os.getenv "TTL") or nil -- a file's lock has none
+crown.elect { name = "spec", slots = tonumber(os.getenv "SLOTS"), oracle = { arg[1], ttl = ttl },
+  child = { "sh", "-c", 'exec "$1" "$2.$CROWN_SLOT" "$3"', "sh", unpack(arg, 2) } }
+]]
+
 --- How many candidates there are.
 World.CANDIDATES = #NODES
 
@@ -34,14 +44,20 @@ end
 -- @tparam table store of torture.stores
 -- @string mode of the children: support/ticker.c
 function World.new(store, mode)
-  local self = setmetatable({ store = store, said = {}, intervals = {}, candidates = {}, busy = 0 }, World)
-  self.cluster = Cluster.new { url = store.url(), ttl = store.ttl, mode = mode, env = {} }
+  local self = setmetatable({ store = store, said = {}, intervals = {}, candidates = {}, busy = 0, ordering = 0, elections = {},
+    paths = {} }, World)
+  self.cluster = Cluster.new { url = store.url(), ttl = store.ttl, mode = mode, env = {}, app = store.slots and SLOTS_APP }
+  for slot = 1, store.slots or 1 do
+    local suffix = store.slots and "." .. slot or ""
+    self.elections[slot], self.paths[slot] = "spec" .. suffix, self.cluster.ticks .. suffix
+  end
   self.began = crown.now()
   for i, node in ipairs(NODES) do
     local who = { node = node, clock = WrongClock.new(0), ways = {} }
     for j, port in ipairs(store.ports or {}) do who.ways[j] = Way.open(port) end
     if store.ports then who.names = NameServer.start() end
     local environment = who.clock:environment()
+    environment.SLOTS = store.slots
     self.cluster.options.env[node] = store.announced and redirect(ports_of(who, store), environment) or environment
     self.candidates[i] = who
     self:start(who)
@@ -70,19 +86,25 @@ function World:say(format, ...)
   self.said[#self.said + 1] = ("%8.3f s  %s"):format(crown.now() - self.began, format:format(...))
 end
 
---- Runs the program for what it says to the store; what comes of it does not matter here.
-function World:command(args)
-  crown.spawn(function()
-    local words = { os.getenv "CROWN_LUA" or "./crown-lua", unpack(args) }
-    local answer = crown.exec(words, { timeout = 5 })
-    self:say("%s: %s", args[1], answer and (answer.stdout .. answer.stderr):match "[^\n]*" or "no answer")
-  end)
+--- Runs the program for what it says to the store.
+-- @tparam table args a verb, and its words without the store
+-- @treturn table as crown.exec gives it; nil: it did not end in time
+function World:run(args)
+  local words = { os.getenv "CROWN_LUA" or "./crown-lua", args[1], "--oracle", self.store.url(), unpack(args, 2) }
+  for i, word in ipairs(words) do words[i] = tostring(word) end
+  local answer = crown.exec(words, { timeout = 5 })
+  self:say("%s: %s", table.concat(args, " "), answer and (answer.stdout .. answer.stderr):match "[^\n]*" or "no answer")
+  return answer
 end
 
 --- Who worked last, or nil.
 function World:leader()
-  local lives = ticks.lives(self.cluster.ticks)
-  local last = lives[#lives]
+  local last
+  for _, path in ipairs(self.paths) do
+    local lives = ticks.lives(path)
+    local newest = lives[#lives]
+    if newest and not (last and last.last > newest.last) then last = newest end
+  end
   for _, who in ipairs(self.candidates) do
     if last and who.node == last.node then return who end
   end
@@ -107,6 +129,7 @@ function World:suffer(fault)
     if not ended then self:say("%s could not be ended: %s", fault.name, tostring(problem)) end
     self:say("%s is over", fault.name)
   end
+  if fault.kind == "store" then orders.take_back(self) end
   if alone then target.suffers = nil end
   self.intervals[#self.intervals + 1] = { from = from, to = crown.now() + self.store.cost }
 end
@@ -150,25 +173,32 @@ local function watch_store(self)
   end
 end
 
+-- Whether each election has a leader that has worked for a while, and works now.
+local function all_work(self, over)
+  for _, path in ipairs(self.paths) do
+    local lives = ticks.lives(path)
+    local last = lives[#lives]
+    if not last or last.last < over or last.last < crown.now() - 0.5 or last.count < SETTLED then return false end
+  end
+  return true
+end
+
 --- Plays a schedule, waits until somebody leads again, and judges.
 -- @tparam table list of torture.schedule
 -- @treturn table as judge.run gives it, with `said`
 function World:play(list)
-  ticks.await(self.cluster.ticks, 0, FIRST_TICK)
+  for _, path in ipairs(self.paths) do ticks.await(path, 0, FIRST_TICK) end
   assert(not self.store.ports or has_come_by_a_way(self), "whoever leads has come by no way of the torture's")
   if self.store.serves then crown.spawn(watch_store, self) end
   self:hurt_by(list)
   local over = crown.now()
   repeat
     crown.sleep(0.05)
-    local lives = ticks.lives(self.cluster.ticks)
-    local last = lives[#lives]
-    local settled = last and last.last > over and last.last > crown.now() - 0.5 and last.count >= SETTLED
-  until settled or crown.now() > over + 2 * self.store.cost + 10
+  until all_work(self, over) or crown.now() > over + 2 * self.store.cost + 10
   self.over = true
   local logs = {}
   for i, who in ipairs(self.candidates) do logs[i] = who.member:output() end
-  return judge.run { ticks = self.cluster.ticks, intervals = self.intervals, ended = crown.now(), anew = self.anew, logs = logs,
+  return judge.run { paths = self.paths, intervals = self.intervals, ended = crown.now(), anew = self.anew, logs = logs,
     heeded = self.store.heeds or not self.anew }
 end
 
@@ -193,10 +223,12 @@ function World:destroy()
     if who.names then who.names:destroy() end
   end
   self.cluster:destroy()
-  local alive = ticks.alive(self.cluster.ticks)
-  signals.send_all(alive, "KILL")
   local found = {}
-  if #alive > 0 then found[1] = ("%d processes tick on when all candidates have ended"):format(#alive) end
+  for _, path in ipairs(self.paths) do
+    local alive = ticks.alive(path)
+    signals.send_all(alive, "KILL")
+    if #alive > 0 then found[#found + 1] = ("%d processes tick on when all candidates have ended"):format(#alive) end
+  end
   add_ended(found, self.store)
   return found
 end

@@ -31,7 +31,7 @@ function etcd.single()
     server:ctl("--user", LOGIN, "compaction", now)
   end }
   store.faults.step = server_faults.step { clock }
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 
@@ -50,7 +50,7 @@ function etcd.three()
     for _, one in ipairs(servers) do pcall(one.ctl, one, "move-leader", id) end -- only the one that leads can
   end }
   store.faults.step = server_faults.step(clocks)
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 

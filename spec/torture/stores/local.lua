@@ -51,7 +51,7 @@ function stores.file()
     assert(os.execute(("cp -p %s %s"):format(record, copy)) == 0)
     return function() assert(os.rename(copy, record)) end
   end }
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 

@@ -19,7 +19,7 @@ function mysql.single()
   faults.older_data = server_faults.older_data(server)
   faults.step = server_faults.step({ clock })
   faults.put_right = server_faults.put_right({ clock }, TTL, function() server:end_sessions() end)
-  faults.evict = server_faults.evict(store)
+  faults.evict = server_faults.evict()
   faults.sessions = server_faults.said("the store ends all sessions", function() server:end_sessions() end)
   faults.drop = server_faults.said("the tables are dropped", function(world)
     world.anew = world.anew or clock.seconds < 0

@@ -46,7 +46,7 @@ function nats.single()
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
   store.faults.users, store.faults.delete = users { server }, delete(function() return server end)
   store.faults.step = server_faults.step { clock }
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 
@@ -65,7 +65,7 @@ function nats.three()
     ask(any(random), "LEADER.STEPDOWN")
   end }
   store.faults.step = server_faults.step(clocks)
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 

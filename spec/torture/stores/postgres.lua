@@ -36,7 +36,7 @@ local function fail_over(world, hands, standby, clock)
   if hands.moved then hands.moved(standby) end
 end
 
-local function faults_of(hands, store)
+local function faults_of(hands)
   local faults = server_faults.of { down = function() hands.server:down "immediate" end, up = function() hands.server:up() end,
     freeze = function() hands.server:freeze() end, thaw = function() hands.server:thaw() end }
   faults.sessions = { weight = 2, begin = function(world)
@@ -55,7 +55,7 @@ local function faults_of(hands, store)
   end }
   faults.step = server_faults.step(hands.clocks)
   faults.put_right = server_faults.put_right(hands.clocks, TTL, faults.sessions.begin)
-  faults.evict = server_faults.evict(store)
+  faults.evict = server_faults.evict()
   -- It lacks what was written while it was cut off.
   faults.failover = { weight = 1, begin = function(world, random)
     world:say "a standby falls behind"
@@ -69,7 +69,7 @@ local function faults_of(hands, store)
     local standby, clock = new_standby(world, hands, random)
     hands.server:waits_for_standbys()
     return function()
-      if random(3) > 1 then faults.evict.begin(world) end
+      if random(3) > 1 then faults.evict.begin(world, random) end
       crown.sleep(random() * EVICTED)
       fail_over(world, hands, standby, clock)
     end
@@ -114,7 +114,7 @@ local function direct(scheme)
     server = { destroy = function() hands.server:destroy() end } }
   store.ports = { function() return hands.server.port end }
   function store.url(number) return ("%s://crown@127.0.0.1:%d/crown?amnesia_wait=0"):format(scheme, number or hands.server.port) end
-  store.faults = faults_of(hands, store)
+  store.faults = faults_of(hands)
   return store
 end
 
@@ -132,7 +132,7 @@ function postgres.bouncer()
     hands.server:destroy()
   end }
   function store.url(number) return ("postgres://crown@127.0.0.1:%d/crown?amnesia_wait=0"):format(number or bouncer.port) end
-  store.faults = faults_of(hands, store)
+  store.faults = faults_of(hands)
   store.faults.reload = { weight = 2, begin = function(world)
     world:say "the pooler reads its configuration again"
     bouncer:lead_to(hands.server)

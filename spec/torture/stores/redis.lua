@@ -46,7 +46,7 @@ function redis.single()
     world:say "the store ends all sessions"
     server:call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
   end }
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 
@@ -95,7 +95,7 @@ function redis.sentinel()
     one:down()
     return function() one:up() end
   end }
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 
@@ -122,7 +122,7 @@ function redis.cluster()
     world:say("port %d hands its slots over to %s", server.port, replica and replica.port or "nobody")
     if replica then replica:call("CLUSTER", "FAILOVER") end
   end }
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 
@@ -140,7 +140,7 @@ function redis.majority()
     one_of(random):call "FLUSHALL"
   end }
   store.faults.step = server_faults.step(clocks, true)
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 

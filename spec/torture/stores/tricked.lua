@@ -15,7 +15,7 @@ return function(server)
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
   local function tricked(what) return function() server:trick(what) end end
   faults.older_data = server_faults.older_data(server)
-  faults.evict = server_faults.evict(store)
+  faults.evict = server_faults.evict()
   faults.unsaid = server_faults.said("writes are done, and nobody hears of it", tricked { unsaid = true, method = "PUT", count = 5 })
   faults.late = server_faults.said("writes are answered late", tricked { late = 2 * TTL, method = "PUT", count = 3 })
   faults.slow = server_faults.said("requests are done late", tricked { slow = 1.5 * TTL, count = 3 })

@@ -17,7 +17,7 @@ function zookeeper.single()
     freeze = function() server:freeze() end, thaw = function() server:thaw() end }
   faults.wipe = server_faults.wipe(server)
   faults.older_data = server_faults.older_data(server)
-  faults.evict = server_faults.evict(store)
+  faults.evict = server_faults.evict()
   store.faults = faults
   return store
 end
@@ -29,7 +29,7 @@ function zookeeper.three()
   function store.url(...) return ("zookeeper://%s/torture?amnesia_wait=0"):format(server_faults.hosts(servers, ...)) end
   store.faults = server_faults.of_one(function(random) return servers[random(#servers)] end)
   store.faults.outage, store.faults.minority = server_faults.outage(servers), server_faults.minority(servers)
-  store.faults.evict = server_faults.evict(store)
+  store.faults.evict = server_faults.evict()
   return store
 end
 
