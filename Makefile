@@ -31,7 +31,7 @@ all: packages-build ## build ./crown-lua
 
 # The first two groups of `make help`; everything else proves or measures something.
 HELP_USE := all run demo install uninstall deb docs dist help
-HELP_DEVELOP := check test lint layers sentences format clean test-c test-spec test-fault coverage executed mutants-note mutants-repath
+HELP_DEVELOP := check test lint layers sentences status-pictures format clean test-c test-spec test-fault coverage executed mutants-note mutants-repath
 
 .PHONY: help
 help: ## this list
