@@ -92,9 +92,8 @@ function Election:placed(problem, code)
   return place and said.placed(problem, place, code == "store") or problem
 end
 
---- Why a question was not answered in time, called by the C side, which has nobody wait for it.
--- @string[opt] place the store's URL, without its login and options
--- @treturn string
+-- Why a question was not answered in time, called by the C side, which has nobody wait for it. The place is the store's URL,
+-- without its login and options, where there is one.
 function Election.silence(_, place)
   local trouble = place and conditions.trouble(place)
   return trouble or said.placed("no answer in the time allowed", place or "", false)
