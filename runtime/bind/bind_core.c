@@ -251,7 +251,7 @@ static int core_exit_code(lua_State *L)
     return 0;
 }
 
-/* exit_code_before(code): the same, as long as no command has ended. */
+/* exit_code_before(code): the same, as long as no command has begun. */
 static int core_exit_code_before(lua_State *L)
 {
     lifetime_set_code(&check_host(L)->lifetime, luaL_checkint(L, 1));

@@ -181,6 +181,8 @@ static void workload_event(struct child *child, const struct wire_message *messa
     switch ((enum wire_type)message->type) {
     case WIRE_STARTED:
         emit(workload, TELEMETRY_CHILD_STARTED, fields, 0);
+        if (workload_options(workload)->decides)
+            candidate->env->exit_code(candidate->env, 0); /* no longer that of not having begun */
         if (candidate->commands->workload == workload && is_told(workload))
             signal_mode_tell(workload, SIGUSR1);
         candidate_feed_type(candidate, ELECTION_EVENT_CHILD_STARTED);

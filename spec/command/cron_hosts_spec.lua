@@ -199,6 +199,37 @@ WHO=you
     assert.same({ "each 1", "each 2", "each 3", "once 3" }, made_up)
   end)
 
+  it("leaves out what is due while it is paused, but for what is to be made up for", function()
+    local lines = { "CRON_TZ=UTC" }
+    for _, kind in ipairs { "no", "once" } do
+      lines[#lines + 1] = ("#: name=%s-%d catch-up=%s"):format(kind, serial, kind)
+      lines[#lines + 1] = ("* * * * * echo $CROWN_SLOT_TIME %s 1 >> '%s/ran'"):format(kind, dir)
+    end
+    write_file(path, table.concat(lines, "\n") .. "\n")
+    local function order(verb)
+      for _, kind in ipairs { "no", "once" } do
+        local done = run { verb, "--oracle", stores.redis.url, ("%s-%d"):format(kind, serial) }
+        assert.equal(0, done.code, done.stderr)
+      end
+    end
+    local clock = WrongClock.new(before_the_minute(3))
+    local one = start("host1", clock)
+    local first = runs(2)[1].slot
+    says(one, ("the job has ended.*"):rep(2))
+    order "pause"
+    clock:set(clock.seconds + MINUTE)
+    says(one, "the job is left out, as it is paused [^\n]*name=no%-")
+    says(one, "leadership%.barred name=once%-[^\n]*paused since")
+    order "resume"
+    assert.same({ "once", first + MINUTE }, { runs(3)[3].node, ran()[3].slot })
+    clock:set(clock.seconds + MINUTE)
+    local last = {}
+    for i, found in ipairs(runs(5)) do
+      if i > 3 then last[found.node] = (found.slot - first) / MINUTE end
+    end
+    assert.same({ no = 2, once = 2 }, last)
+  end)
+
   it("runs nothing twice where a clock is set back, and once what a clock leaps over", function()
     crontab ""
     local clock = WrongClock.new(before_the_minute(3))

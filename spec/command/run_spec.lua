@@ -231,6 +231,24 @@ describe("crown-lua run", function()
       assert.matches("my turn", two:output())
     end)
 
+    -- `crown-lua run --once --wait 300 … && touch done`
+    it("ends with 1 when it is told to end before the command has begun, and with 0 without the options", function()
+      local one = start("one", "x", "sleep", "60")
+      eventually(function() return #one:pids "child" == 1 end)
+      for _, case in ipairs { { 1, "TERM", "--once", "--wait", "60" }, { 1, "INT", "--wait", "60" }, { 0, "TERM" } } do
+        local words = { unpack(case, 3) }
+        for _, word in ipairs { "x", "true" } do words[#words + 1] = word end
+        local two = start("two", unpack(words))
+        two:follows()
+        two:signal(case[2])
+        assert.equal(case[1], two:wait(10))
+      end
+      local two = start("two", "--wait", "60", "y", "sleep", "60")
+      eventually(function() return #two:pids "child" == 1 end)
+      two:signal "TERM"
+      assert.equal(0, two:wait(10))
+    end)
+
     it("ends with 3 when the store cannot be reached", function()
       local result = run { "run", "--oracle", "postgres://127.0.0.1:1/x", "--once", "x", "true" }
       assert.equal(3, result.code)

@@ -46,7 +46,8 @@ options:
   retries    how often it is tried again when it fails, by default 0
   overlap    no: a job never runs beside itself
   output     keep: the store keeps the last 64 KiB of the last run too, for `info --output NAME`
-  catch-up   what of the times at which no host was up is made up for: no (the default), once, each
+  catch-up   what of the times at which no host was up, or it was paused, is made up for: no (the
+             default), once, each
 
 A command gets CROWN_SLOT_TIME, the time at which it was due (seconds since 1970), CROWN_EPOCH,
 CROWN_ELECTION and CROWN_NODE. FILE is read once: after a change, start the services again.

@@ -275,7 +275,6 @@ local DIED = "run: the command was not run to its end, as far as is known: its r
   .. "and the command with it. It is not started again"
 
 local function begin_once()
-  core.exit_code_before(NOT_LEADER) -- told to end while it waits, it has done nothing
   events.listen({ "leadership.claimed", "leadership.acting" }, function(event)
     if event.phase == "leading" then core.once(NOT_LEADER, DIED) end
   end)
@@ -362,6 +361,7 @@ function run.run(options, words)
   explain_a_line(words)
   if job then end_where_it_has_run(election, job, options.quiet) end
   if options.once or options.wait then
+    if not options.restart then core.exit_code_before(NOT_LEADER) end -- told to end while it waits, it has done nothing
     give_up_when_not_leader(election, job, options, function() tell_all(options) end)
   end
   if options.once then begin_once() end

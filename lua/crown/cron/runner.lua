@@ -117,6 +117,14 @@ heard["leadership.rejected"] = function(run)
   run.election:stop()
 end
 
+-- Else a job that is kept from its night would run in the morning, when somebody resumes it.
+heard["leadership.barred"] = function(run, event)
+  if event.reason ~= "paused" or run.course.job.catch_up ~= "no" then return end
+  say("info", run, "the job is left out, as it is paused", { error = event.error })
+  run.course:pass(run.slot)
+  run.election:stop()
+end
+
 heard["child.started"] = function(run, event)
   outcome.hear(run.marks, event)
   run.course.settings.board:ran(run.course.job.name)
