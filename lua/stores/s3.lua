@@ -27,13 +27,15 @@ Store.__index = Store
 
 -- --- looks
 
-local function read(answer)
+local NO_TAG = "unexpected reply, without an ETag; is the endpoint that of a store that speaks as S3 does?"
+
+local function read(client, answer)
   local now = calendar.of_header(answer.headers.date)
   local found = { text = false, version = false, memory = NO_MEMORY, time = now and now * 1000 }
   if answer.status ~= 200 then return found end
   local written = calendar.of_header(answer.headers["last-modified"])
   found.text, found.version, found.age = answer.body, answer.headers.etag, now and written and math.max(0, now - written)
-  if not found.version then return nil, "s3: unexpected reply, without an ETag", "protocol" end
+  if not found.version then return nil, client:named(NO_TAG), "protocol" end
   return found
 end
 
@@ -41,7 +43,7 @@ local function look_at(self, name)
   local answer, problem, code = self.client:ask({ method = "GET", key = place.key(name), is_urgent = record.is_reserved(name) },
     self.place.timeout)
   if not answer then return nil, problem, code end
-  return read(answer)
+  return read(self.client, answer)
 end
 
 --- Looks at records.
@@ -68,11 +70,11 @@ local function put(self, write, form)
   if not answer then return nil, problem, code end
   if answer.status == 200 then
     if answer.headers.etag then return answer.headers.etag end
-    return nil, "s3: unexpected reply, without an ETag", "protocol"
+    return nil, self.client:named(NO_TAG), "protocol"
   end
   if not is_misread(self, write) then return false end
   self.form = nil
-  return nil, "s3: the server did not write over a version that stands", "store"
+  return nil, self.client:named "the server did not write over a version that stands", "store"
 end
 
 --- Writes records, each over the version that it names.

@@ -134,7 +134,7 @@ describe("the register in S3, on a server that plays tricks", function()
     server:trick { ignores = true }
     local done, problem, code = swap(false, "one")
     assert.same({ nil, "usage" }, { done, code })
-    assert.matches("the server ignores If%-None%-Match: it is no store for elections", problem)
+    assert.matches("^s3 at [%d.:]+: the server ignores If%-None%-Match: it is no store for elections", problem)
     server:trick {}
     assert.is_string(swap(false, "one")[1])
   end)
@@ -153,6 +153,16 @@ describe("the register in S3, on a server that plays tricks", function()
     end
     server:trick {}
     assert.equal("one", store:look({ name })[name].text)
+  end)
+
+  it("has check find that each write is a conflict, and not only one", function()
+    server:trick { status = 409, code = "OperationAborted", method = "PUT", count = 1 }
+    assert.same({}, store:rights(2))
+    server:trick { status = 409, code = "OperationAborted", method = "PUT", count = 99 }
+    local lacks, problem, code = store:rights(2)
+    assert.same({ nil, "store" }, { lacks, code })
+    assert.matches("^s3 at [%d.:]+: it answered 409 OperationAborted", problem)
+    server:trick {}
   end)
 
   for _, case in ipairs {

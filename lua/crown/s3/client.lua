@@ -98,6 +98,13 @@ local function asked(self, question, timeout)
   return answer, problem, code
 end
 
+--- Names the server in a message.
+-- @string problem
+-- @treturn string
+function Client:named(problem)
+  return explain.named(problem, "s3", self.place.host)
+end
+
 --- Asks.
 -- @tparam table question `method`, `key` (without the prefix; none: the bucket), `query` and `headers` by name, `body`;
 -- `element`, which the answer must have, where it is no object; `is_urgent`: it does not wait for what many others ask
@@ -115,11 +122,11 @@ function Client:ask(question, timeout)
     return nil, explain.problem(problem, "s3", where.host, where.scheme == "https", self.asked and self.asked.heard ~= nil), code
   end
   local strange = refusal.of_another(answer, question)
-  if strange then return nil, explain.named(strange, "s3", where.host), "store", answer end
+  if strange then return nil, self:named(strange), "store", answer end
   if ANSWERS[answer.status] then return answer end
   local kind, said = refusal.read(answer, where)
   if kind == "NoSuchKey" then return answer end
-  return nil, explain.named(said, "s3", where.host), "store", answer
+  return nil, self:named(said), "store", answer
 end
 
 return Client

@@ -1,6 +1,8 @@
 --- Whether a server keeps the conditions of a write, on which all rests, and how it wants them written. Some ignore them.
 -- @internal crown.s3.conditions
 
+local core = require "crown.core"
+
 local conditions = {}
 
 --- The object that this is tried with, without the prefix. No election's object is called so.
@@ -8,7 +10,7 @@ conditions.KEY = "@conditions"
 
 local BODY = '{"is":"the object by which crown-lua tries whether this server keeps the conditions of a write"}\n'
 local NEVER = "00000000000000000000000000000000" -- an ETag that this object does not have
-local TRIES = 3 -- others try at the same time
+local TRIES, PAUSE = 3, 0.05 -- others try at the same time; seconds between two tries
 local IGNORES = "the server ignores %s: it is no store for elections, since two could lead; it has to know conditional writes"
 
 local function put(client, headers, timeout)
@@ -19,7 +21,7 @@ end
 local function refused(client, headers, timeout)
   local name = next(headers)
   local answer, problem, code, said = put(client, headers, timeout)
-  if answer and answer.status == 200 then return nil, IGNORES:format(name), "usage" end
+  if answer and answer.status == 200 then return nil, client:named(IGNORES:format(name)), "usage" end
   if answer or said and said.status == 409 then return true end
   return nil, problem, code
 end
@@ -61,17 +63,22 @@ function conditions.prove(client, timeout)
       if taken then return form end
     end
   end
-  return nil, problem or "the server takes no write under If-Match", code or "store"
+  return nil, problem or client:named "the server takes no write under If-Match", code or "store"
 end
 
---- Tries no more than one write that must not be done.
+--- Tries a write that must not be done; again after a conflict, since others try it at the same time.
 -- @tparam Client client
 -- @number timeout seconds
 -- @treturn boolean true; or nil, message, code and the server's answer
 function conditions.try(client, timeout)
-  local answer, problem, code, said = put(client, { ["If-Match"] = '"' .. NEVER .. '"' }, timeout)
-  if answer and answer.status == 200 then return nil, IGNORES:format "If-Match", "usage" end
-  if answer or said and said.status == 409 then return true end
+  local answer, problem, code, said
+  for _ = 1, TRIES do
+    answer, problem, code, said = put(client, { ["If-Match"] = '"' .. NEVER .. '"' }, timeout)
+    if answer and answer.status == 200 then return nil, client:named(IGNORES:format "If-Match"), "usage" end
+    if answer then return true end
+    if not said or said.status ~= 409 then return nil, problem, code, said end
+    core.sleep(PAUSE)
+  end
   return nil, problem, code, said
 end
 
