@@ -14,7 +14,7 @@ local usage = require "crown.check.usage"
 local driver = { word = "s3", ttl = 15, schemes = { "s3" }, options = {
   url = { type = "string" },
   endpoint = { type = "string", match = "^https?://", match_words = "it is the server's URL, https://host:port" },
-  region = { type = "string" },
+  region = { type = "string", match = "^[%w-]*$", match_words = "letters, digits and '-', such as eu-central-1" },
   profile = { type = "string" },
   ca = { type = "string" }, cert = { type = "string" }, key = { type = "string" },
 } }

@@ -177,3 +177,14 @@ describe("an app tells once", function()
     assert.equal(1, told, one:output())
   end)
 end)
+
+describe("a server that is named by an IPv6 address", function()
+  for store, url in pairs { nats = "nats://[::1]:1/E", mysql = "mysql://[::1]:1/x", redis = "redis://[::1]:1/0",
+    zookeeper = "zookeeper://[::1]:1" } do
+    it("is named once, in brackets: " .. store, function()
+      local said = one_line(says { "run", "--once", "--oracle", url, "x", "true" })
+      assert.matches(("^crown%%-lua: run: %s at %%[::1%%]:1: [^\n]*\n$"):format(store), said)
+      assert.equal(1, select(2, said:gsub("::1", "")), said)
+    end)
+  end
+end)

@@ -27,7 +27,7 @@ local WORDS = {
   maxrestarts = { "max", say = "child = { …, restart = { max = … } }" },
   -- Choria
   election = { "election", say = "here it is crown-lua run, file, info or evict" },
-  bucket = { "bucket", say = "the bucket is part of the URL: --oracle nats://HOST/BUCKET" },
+  bucket = { "bucket", say = "NATS and S3 have one, as a part of the URL: nats://HOST/BUCKET, s3://BUCKET" },
   onwon = { "won", say = "handlers = { won = … }" },
   onlost = { "lost", say = "handlers = { lost = … }" },
   oncampaign = { "campaign", say = "handlers = { campaign = … }" },

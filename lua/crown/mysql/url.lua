@@ -1,6 +1,7 @@
 --- MySQL URLs: `mysql://user:password@host:port,host:port/database`, `mysqls://` for TLS, `?socket=/path` for a UNIX socket.
 -- @internal crown.mysql.url
 
+local explain = require "crown.link.explain"
 local url = require "crown.text.url"
 
 local mysql_url = {}
@@ -40,7 +41,7 @@ end
 -- @tparam table place `{ host, port }`
 -- @treturn string
 function mysql_url.label(place)
-  return place.port == 0 and place.host or ("%s:%d"):format(place.host, place.port)
+  return explain.place(place.host, place.port)
 end
 
 return mysql_url

@@ -4,6 +4,7 @@
 -- connection to it tells of its start. So such a bucket is spoken to there.
 -- @internal crown.nats.servers
 
+local explain = require "crown.link.explain"
 local Connection = require "crown.nats.connection"
 local core = require "crown.core"
 local nats_url = require "crown.nats.url"
@@ -24,7 +25,7 @@ end
 -- @treturn string `host:port`
 function Servers:label()
   local place = self.parsed.hosts[self.at]
-  return ("%s:%d"):format(place.host, place.port)
+  return explain.place(place.host, place.port)
 end
 
 -- The URL's, the one that answered last time first; where one of them all is sought, also those that they name.
@@ -55,7 +56,7 @@ end
 function Servers:open(timeout, link)
   local places, home, spare, problem, code = places_of(self), self.home, nil, nil, nil
   for _, place in ipairs(places) do
-    link.server = ("%s:%d"):format(place.host, place.port)
+    link.server = explain.place(place.host, place.port)
     local connection
     -- One that is silent leaves the others their part of the time.
     connection, problem, code = Connection.open(self.parsed, place, timeout / #places, link)

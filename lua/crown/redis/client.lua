@@ -26,7 +26,7 @@ local function open(self, link)
   local patience = link:patience(self.timeout)
   local place, problem = choose(self, patience)
   if not place and not self.parsed.path then return nil, problem end
-  link.server = place and ("%s:%d"):format(place.host, place.port) or redis_url.label(self.parsed)
+  link.server = place and explain.place(place.host, place.port) or redis_url.label(self.parsed)
   local connection, why, code = Connection.open(self.parsed, place, patience, link)
   if not connection then return nil, why, code end
   connection.place = place

@@ -2,6 +2,7 @@
 -- `redis+sentinel://host:port,host:port/MASTER`, `redis+cluster://host:port,host:port` and `rediss+cluster://`.
 -- @internal crown.redis.url
 
+local explain = require "crown.link.explain"
 local url = require "crown.text.url"
 
 local redis_url = {}
@@ -55,7 +56,7 @@ end
 function redis_url.label(parsed)
   if parsed.path then return "unix:" .. parsed.path end
   if parsed.master then return parsed.master end
-  return ("%s:%d"):format(parsed.hosts[1].host, parsed.hosts[1].port)
+  return explain.place(parsed.hosts[1].host, parsed.hosts[1].port)
 end
 
 return redis_url

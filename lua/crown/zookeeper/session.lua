@@ -7,6 +7,7 @@
 -- session's time counts: `basis`.
 -- @internal crown.zookeeper.session
 
+local explain = require "crown.link.explain"
 local Connection = require "crown.zookeeper.connection"
 local core = require "crown.core"
 local gathered = require "crown.oracle.gathered"
@@ -218,7 +219,7 @@ local function open(self, link)
   for _ = 1, #hosts do
     self.at = self.at % #hosts + 1
     local place = hosts[self.at]
-    link.server = ("%s:%d"):format(place.host, place.port)
+    link.server = explain.place(place.host, place.port)
     local connection
     connection, problem, code = try(self, place, link)
     if connection == false then connection, problem, code = try(self, place, link) end

@@ -1,6 +1,7 @@
 --- ZooKeeper URLs: `zookeeper://user:password@host:port,host:port/PATH`, `zookeepers://` for TLS.
 -- @internal crown.zookeeper.url
 
+local explain = require "crown.link.explain"
 local url = require "crown.text.url"
 
 local zookeeper_url = {}
@@ -48,7 +49,7 @@ end
 -- @treturn string
 function zookeeper_url.label(parsed)
   local names = {}
-  for i, place in ipairs(parsed.hosts) do names[i] = ("%s:%d"):format(place.host, place.port) end
+  for i, place in ipairs(parsed.hosts) do names[i] = explain.place(place.host, place.port) end
   return table.concat(names, ",")
 end
 
