@@ -87,7 +87,7 @@ local lanes = {} -- by directory: a disk that hangs keeps its own threads
 local function on_disk(self, changes)
   lanes[self.dir] = lanes[self.dir] or Lanes.new(THREADS)
   local changed, problem, code = lanes[self.dir]:ask(function() return disk(self.dir, changes) end, PATIENCE)
-  return changed, full_disk.of_locks(self.dir, problem), code
+  return changed, full_disk.of_locks(self.dir, problem), code == "system" and "store" or code -- the disk has answered
 end
 
 -- The following three are atomic: a task's turn may end anywhere, and a wish to leave that comes just after the last change has
@@ -116,10 +116,10 @@ local function leave(self)
 end
 
 local function carry_out(self, fn)
-  local fine, problem = fn()
+  local fine, problem, code = fn()
   local is_free = core.atomic(finish, self)
   if is_free then on_disk(self, { { "touch", self.base .. ".lock" } }) end -- wakes the followers
-  return fine, problem
+  return fine, problem, code
 end
 
 -- Runs what changes files, off the loop: a disk may hang. It goes on also when nobody waits for it any more.
@@ -176,10 +176,9 @@ function File:open()
     table.insert(self.old, self.lock)
     self.lock = nil
   end
-  local made, problem = files.kind(self.base .. ".lock"), nil
-  if not made then made, problem = self:change { { "create", self.base .. ".lock" } } end
-  if not made then return nil, problem end
-  local code
+  local made, problem, code = files.kind(self.base .. ".lock"), nil, nil
+  if not made then made, problem, code = self:change { { "create", self.base .. ".lock" } } end
+  if not made then return nil, problem, code end
   self.lock, problem, code = lockfile.open(self.base .. ".lock")
   if not self.lock then return nil, problem, code end
   self.path, self.number = self.lock:name()
@@ -207,10 +206,10 @@ function File:record(epoch, leading)
     file = self.number, path = self.path, place = self.place, above = lockfile.changed_above(self.dir) }
   local copy = self.base .. ".json"
   local before = read_plain(copy)
-  local written, problem = self:change { { "replace", copy, text }, { "write", self.base .. ".lock", text, self.number } }
+  local written, problem, code = self:change { { "replace", copy, text }, { "write", self.base .. ".lock", text, self.number } }
   if written then return true end
   self:change { before and { "replace", copy, before } or { "remove", copy } } -- nobody leads under this epoch
-  return nil, problem
+  return nil, problem, code
 end
 
 -- Whether nobody can lead under another file: this one was led under last, as both records say, since it was mounted, and
@@ -295,8 +294,8 @@ function File:tidy_up()
   if kind == "directory" then -- nobody can write a wish there, so that none is read
     self.emit("oracle.file.no_eviction", { error = evict .. " is a directory, so that nobody can be evicted: remove it" })
   elseif kind then
-    local removed, problem = self:change { { "remove", evict } }
-    if not removed then return nil, problem end
+    local removed, problem, code = self:change { { "remove", evict } }
+    if not removed then return nil, problem, code end
   end
   for _, path in ipairs(leftovers.take(self.dir, self.lock_name) or {}) do self:change { { "remove", path } } end
   return true
@@ -306,16 +305,16 @@ end
 function File:win()
   local epoch = math.max(self:state().epoch, self.highest) + 1
   if epoch > epochs.MOST then return nil, ("%s: %s"):format(self.base .. ".json", epochs.none_above(epochs.MOST)) end
-  local won, problem = self:is_in_place()
+  local won, problem, code = self:is_in_place()
   if won then
-    won, problem = self:record(epoch, true)
+    won, problem, code = self:record(epoch, true)
     local placed, moved = self:is_in_place()
-    if not placed then won, problem = nil, moved end
+    if not placed then won, problem, code = nil, moved, nil end
   end
-  if won then won, problem = self:tidy_up() end
+  if won then won, problem, code = self:tidy_up() end
   if not won then
     self:let_go()
-    return nil, problem
+    return nil, problem, code
   end
   self.epoch, self.highest = epoch, epoch
   return true, math.huge, { epoch = epoch, hold = self.mark:hold(self.lock:descriptor()) }

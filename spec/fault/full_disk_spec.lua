@@ -64,6 +64,25 @@ describe("a registry whose Postgres has a full disk", function()
   end)
 end)
 
+describe("a disk of lock files that is full", function()
+  it("has a candidate ask again after its usual pause, and pause say what to do", function()
+    on_small_disk("64k", function(dir)
+      local oracle = require "crown.oracles.file"
+      local state = assert(oracle.init { crown_name = "x", node = "one", token = "t", path = dir, send = function() end,
+        emit = function() end })
+      assert.is_true(oracle.claim(state))
+      oracle.abdicate(state)
+      fill(dir)
+      local won, problem, code = oracle.claim(state)
+      assert.same({ nil, "store" }, { won, code })
+      assert.matches("No space left on device: make room", problem)
+      local paused = run { "pause", "--oracle", "file:" .. dir, "y" }
+      assert.equal(3, paused.code)
+      assert.matches("No space left on device: make room on that file system", paused.stderr)
+    end)
+  end)
+end)
+
 describe("a leader whose own directory and log have a full disk", function()
   local PAGE = 4096
   local ENTRY = '{"event":"leadership.changed","time":1,"name":"older","node":"x","leader":"x","epoch":1}\n'

@@ -4,6 +4,7 @@
 
 local core = require "crown.core"
 local files = require "crown.core.files"
+local full_disk = require "crown.text.full_disk"
 local lockfile = require "crown.core.lockfile"
 local read_file = require "crown.text.read_file"
 
@@ -67,11 +68,11 @@ end
 function OrderFiles:write(name, text, version)
   local path = OrderFiles.path(self.dir, name)
   local lock, problem = open(self, path)
-  if not lock then return nil, problem, "store" end
+  if not lock then return nil, full_disk.of_locks(self.dir, problem), "store" end
   local stands, written = answer_of(path), false
   if (stands and stands.version) == version then written, problem = self.replace(path, text or "") end
   lock:close()
-  return written, problem, "store"
+  return written, full_disk.of_locks(self.dir, problem), "store"
 end
 
 return OrderFiles

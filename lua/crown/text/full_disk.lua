@@ -17,7 +17,8 @@ local ADVICE = {
 -- @treturn string the same, with advice where there is some; or nil
 function full_disk.with_advice(problem, meanwhile)
   for words, advice in pairs(ADVICE) do
-    if problem and problem:find(words, 1, true) then return ("%s: %s%s"):format(problem, advice, meanwhile or "") end
+    local lacks = problem and problem:find(words, 1, true) and not problem:find(advice, 1, true)
+    if lacks then return ("%s: %s%s"):format(problem, advice, meanwhile or "") end
   end
   return problem
 end
