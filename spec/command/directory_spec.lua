@@ -102,6 +102,8 @@ describe("the default directory", function()
     local asked = assert(crown.exec(as_nobody({ CROWN_DIRECTORY = dir .. "/users" }, "abdicate", "planted")))
     assert.equal(1, asked.code)
     assert.matches("no answer from runtime 1, which may take part in 'planted': is it stopped%?", asked.stderr)
+    local told = assert(crown.exec(as_nobody({ CROWN_DIRECTORY = dir .. "/users" }, "log-level", "info")))
+    assert.same({ 1, "", "crown-lua: log-level: no answer from runtime 1: is it stopped?\n" }, { told.code, told.stdout, told.stderr })
   end)
 
   it("holds locks that nobody else may open, unless the directory is a group's", function()
