@@ -4,6 +4,7 @@ local Election = require "support.ordered_election"
 local eventually = require("crown.testing").eventually
 local Redis = require "support.redis"
 local run = require "support.run"
+local signals = require "support.signals"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
@@ -53,6 +54,17 @@ describe("a preference", function()
         election:leads(middle)
         assert.equal(0, election:count(low))
         is_preferred "middle 5"
+      end)
+
+      it("has run --once wait no longer for one that is gone, and then run", function()
+        local low = start "low"
+        election:leads(low)
+        local high = start("high", "--prefer", "9")
+        is_preferred "high 9"
+        signals.send(high:pids("supervise")[1] or high.pid, "KILL")
+        low:signal "TERM"
+        assert.equal(0, low:wait(Election.SOON))
+        assert.matches("^done\n", election:command(0, "run", "--oracle", election.url, "--once", "--quiet", name, "echo", "done"))
       end)
 
       it("of the last resort has one lead where nobody is healthy, until somebody is", function()

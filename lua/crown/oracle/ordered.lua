@@ -16,8 +16,10 @@ local TTL = 15 -- seconds, where the oracle does not say it
 
 -- --- candidates
 
-local function denied(wait, why, holder)
-  return false, { retry_in = wait, error = why, node = holder and holder.node, epoch = holder and holder.epoch }
+-- @bool is_left it is only left to others for a moment
+local function denied(wait, why, holder, is_left)
+  return false, { retry_in = wait, error = why, node = holder and holder.node, epoch = holder and holder.epoch,
+    unsure = is_left or nil }
 end
 
 -- What keeps a candidate from asking at all. What it remembers may be over, so it looks; and before its first claim, since others
@@ -47,7 +49,7 @@ local function claim_by(how, claim, abdicate, leaves)
     local wait, why, holder = barred(how, self, member, leaves)
     if wait then
       if leaves then abdicate(self) end
-      return denied(wait, why, holder)
+      return denied(wait, why, holder, not member.orders)
     end
     local sent = member.sent
     local verdict, second, third, fourth = claim(self)
@@ -57,7 +59,7 @@ local function claim_by(how, claim, abdicate, leaves)
     wait, why = member:barred(true)
     if wait then
       abdicate(self)
-      return denied(wait, why)
+      return denied(wait, why, nil, not member.orders)
     end
     member:won()
     return verdict, second, third

@@ -142,6 +142,7 @@ end
 -- Who has most of the registers, or how long until most of them may be claimed.
 local function denial(env, member, answers)
   local waits, doubted, granted, nodes, holder, back, stands, ordered, asks_in = {}, {}, 0, {}, nil, false, 0, nil, nil
+  local is_left -- to a higher preference, for a moment
   for _, part in ipairs(member.parts) do
     local answer = answers[part] or {}
     local second = answer[1] == false and answer[2] or nil
@@ -149,6 +150,7 @@ local function denial(env, member, answers)
     if second and second.wait then
       waits[#waits + 1] = second.wait
       ordered = ordered or second.ordered
+      is_left = is_left or second.unsure and not second.node
       if second.asks_in then asks_in = math.max(asks_in or 0, second.asks_in) end
       if second.stands then stands = stands + 1 end
       if second.amnesia then doubted[#doubted + 1], back = second.wait, back or second.back end
@@ -172,7 +174,8 @@ local function denial(env, member, answers)
   end
   if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
   return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
-    stands = holder and stands >= majority(member), ordered = not holder and ordered or nil, unsure = holder and holder.unsure,
+    stands = holder and stands >= majority(member), ordered = not holder and ordered or nil,
+    unsure = holder and holder.unsure or not holder and is_left,
     amnesia = is_doubted or nil, asks_in = holder and asks_in }
 end
 
