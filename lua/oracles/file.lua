@@ -368,6 +368,11 @@ function File:abdicate()
   return run(self, function() return tidy(self, epoch) end)
 end
 
+-- Another user's candidates lock files that nobody else may open.
+local function unseen(problem)
+  return problem:find("Permission denied", 1, true) and problem .. ": ask as the user whose candidates lock it" or problem
+end
+
 --- Elections in the directory.
 -- @tparam table opts `dir` or `path`
 -- @treturn table an array of `{ name, node, epoch }`, or nil and a message
@@ -382,8 +387,9 @@ function File.list(opts)
     local name = file:match "^(.+)%.json$"
     if name then
       local state = decode(read_plain(dir .. "/" .. file))
-      local held = lockfile.held(dir .. "/" .. name .. ".lock")
-      found[#found + 1] = { name = name, node = held and state.node or nil, epoch = state.epoch }
+      local held, why = lockfile.held(dir .. "/" .. name .. ".lock")
+      found[#found + 1] = { name = name, node = held and state.node or nil, epoch = state.epoch,
+        trouble = held == nil and unseen(why) or nil }
     end
   end
   return found
@@ -397,7 +403,9 @@ function File.evict(opts, name)
   if not name:match(NAME.match) then usage.error("the file oracle: '%s' is no name: %s", name, NAME.match_words) end
   local base = lock_directory(opts) .. "/" .. name
   local before = decode(read_plain(base .. ".json"))
-  if not lockfile.held(base .. ".lock") then return eviction.nobody(name) end
+  local held, why = lockfile.held(base .. ".lock")
+  if held == nil then return nil, unseen(why) end
+  if not held then return eviction.nobody(name) end
   if files.kind(base .. ".evict") == "directory" then
     return nil, ("%s.evict is a directory, so that nobody can be asked to go: remove it"):format(base)
   end

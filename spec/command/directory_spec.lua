@@ -60,6 +60,16 @@ describe("the default directory", function()
     assert.matches("CROWN_DIRECTORY: 'here' is not an absolute path", refused.stderr)
   end)
 
+  it("is refused where CROWN_DIRECTORY names something else, and missed aloud where nothing can be made there", function()
+    for _, words in ipairs { { "run", "--oracle", "memory:", "x", "true" }, { "check", "run", "x", "true" }, { "status" } } do
+      local refused = run(words, { env = { CROWN_DIRECTORY = "/dev/null" } })
+      assert.same({ 2, "crown-lua: CROWN_DIRECTORY=/dev/null: that is not a directory\n" }, { refused.code, refused.stderr })
+    end
+    local led = run({ "run", "--oracle", "memory:", "x", "true" }, { env = { CROWN_DIRECTORY = "/proc/x" } })
+    assert.equal(0, led.code)
+    assert.matches("warn  status, abdicate and log%-level do not find this runtime, .*/proc/x", led.stderr)
+  end)
+
   it("is made where CROWN_DIRECTORY says, but nothing above it: who mistypes it would be alone there, and lead", function()
     for _, typo in ipairs { dir .. "/tpyo/own", "/crown-lua-spec-" .. dir:match "[^-/]+$" } do
       for _, words in ipairs { { "run", "x", "true" }, { "run", "--oracle", "memory:", "x", "true" }, { "info" }, { "status" },
@@ -84,6 +94,27 @@ describe("the default directory", function()
     result = run({ "status" }, { env = { CROWN_DIRECTORY = dir .. "/theirs" } })
     assert.equal(2, result.code)
     assert.matches("belongs to another user", result.stderr)
+  end)
+
+  it("says of another user's locks and sockets that they may not be looked at", function()
+    if not is_root then return pending "only root can start a program as another user" end
+    shell("mkdir -m 755 %s/here", dir)
+    started[1] = Candidate.start { args = { "run", "o", "sh", "-c", "echo leads; exec sleep 60" }, node = "one", log = dir .. "/log",
+      env = { CROWN_DIRECTORY = dir .. "/here" } }
+    eventually(function() return started[1]:output():find "leads" end, 10)
+    local function says(words, code, ...)
+      local result = assert(crown.exec(as_nobody({ CROWN_DIRECTORY = dir .. "/here" }, ...)))
+      assert.matches(words, result.stdout .. result.stderr)
+      assert.equal(code, result.code, result.stderr)
+    end
+    local LOCK = "/o%.lock: Permission denied: ask as the user whose candidates lock it"
+    says(LOCK, 0, "info")
+    says(LOCK, 3, "evict", "--force", "o")
+    says(LOCK, 3, "handover", "--to", "two", "o")
+    says("not allowed to ask", 0, "status")
+    says("no answer from runtime %d+, which may take part in 'o': its socket may not be opened by this user", 1, "abdicate", "o")
+    shell("chmod 700 %s/here", dir)
+    says("Permission denied", 3, "evict", "--force", "--oracle", "file:" .. dir .. "/here", "o")
   end)
 
   -- The group's directory is the one in which another user can make a socket.

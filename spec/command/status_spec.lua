@@ -44,6 +44,21 @@ describe("on this host", function()
     return found
   end
 
+  it("is asked for what waits for its first job, and says of what is stopped that it gives no answer", function()
+    local path = write_file(dir .. "/jobs", "CRON_TZ=UTC\n0 12 29 2 * true\n")
+    local one = Candidate.start { args = { "cron", "--oracle", "redis://127.0.0.1:1", path }, node = "one", log = tempdir() .. "/log",
+      env = { CROWN_DIRECTORY = dir } }
+    started[1] = one
+    eventually(function() return call("status").code == 0 end)
+    assert.matches("^your runtimes here take part in no election now", call("status").stdout)
+    assert.equal("1 runtime now logs from info\n", call("log-level", "info").stdout)
+    one:hurt("STOP", "supervise", "runtime")
+    local silent = call("log-level", "info")
+    one:hurt("CONT", "supervise", "runtime")
+    assert.same({ 1, "" }, { silent.code, silent.stdout })
+    assert.matches("no answer from runtime %d+: is it stopped%?\n$", silent.stderr)
+  end)
+
   it("status and info say that an expression finds none of the elections that are there", function()
     start "job1"
     for _, verb in ipairs { "status", "info" } do

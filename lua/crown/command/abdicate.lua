@@ -5,6 +5,7 @@ local control = require "crown.control"
 local output = require "crown.command.output"
 local store = require "crown.command.store"
 local usage = require "crown.check.usage"
+local words_for = require "crown.command.words"
 
 local abdicate = {
   summary = "make this host's leader of an election step down and let the others try",
@@ -27,18 +28,17 @@ end
 --- The verb.
 function abdicate.run(_, words)
   if not words[1] then usage.error("abdicate: name an election: %s", abdicate.usage) end
-  local found, silent = false, {}
-  for _, runtime in ipairs(control.ask_all { ask = "abdicate", name = words[1] }) do
-    if runtime.error then silent[#silent + 1] = ("%d"):format(runtime.pid) end
+  local found, runtimes = false, control.ask_all { ask = "abdicate", name = words[1] }
+  for _, runtime in ipairs(runtimes) do
     if runtime.found then
       found = true
       output.line(("asked runtime %d to step down from '%s'"):format(runtime.pid, words[1]))
     end
   end
   if found then return 0 end
-  if silent[1] then
-    output.say("abdicate", ("no answer from runtime %s, which may take part in '%s': is it stopped?"):format(
-      table.concat(silent, ", "), words[1]))
+  local silent = words_for.silent(runtimes, (", which may take part in '%s'"):format(words[1]))
+  if silent then
+    output.say("abdicate", silent)
     return 1
   end
   output.say("abdicate", ("no runtime of yours here takes part in '%s'%s"):format(words[1], store.slots(elections(), words[1])))

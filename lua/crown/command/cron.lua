@@ -3,6 +3,7 @@
 
 local Board = require "crown.cron.board"
 local cli = require "crown.command.cli"
+local control = require "crown.control"
 local crontab = require "crown.cron.crontab"
 local files = require "crown.core.files"
 local host_zone = require "crown.cron.host_zone"
@@ -209,6 +210,7 @@ function cron.run(options, words)
   if #problems > 0 then return WRONG end
   if #jobs == 0 then usage.error("cron: %s has no job", path) end
   local list = lister()
+  control.open() -- also where nothing is due for a day
   local board = Board.new(jobs, list, os.time())
   if options.http then require("crown.web").show_jobs(function() return board:look(os.time()) end) end
   require("crown.cron.runner").start(jobs, { list = list, keep = keeper(jobs), board = board,

@@ -72,6 +72,7 @@ local function check(options, name)
   if not list then usage.error("handover: the oracle '%s' does not tell who leads", word) end
   local election, problem, code = ordering.look(list, opts, name)
   if election == nil then return nil, store.unreachable("handover", problem, code) end
+  if election and not election.node and election.trouble then return nil, store.unreachable("handover", election.trouble) end
   if not election or not election.node then
     return nil, refuse(("nobody leads '%s' in %s%s"):format(name, store.named(opts, word), store.yet(opts, word, module, name)))
   end

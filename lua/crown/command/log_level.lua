@@ -20,15 +20,13 @@ local LEVELS = { "debug", "info", "warn", "error" }
 function log_level.run(_, words)
   if not words[1] then usage.error("log-level: name a level: %s", log_level.usage) end
   local level, changed = cli.convert({ values = LEVELS }, "log-level", words[1]), 0
-  local silent = {}
-  for _, runtime in ipairs(control.ask_all { ask = "log-level", level = level }) do
+  local runtimes = control.ask_all { ask = "log-level", level = level }
+  for _, runtime in ipairs(runtimes) do
     if runtime.set then changed = changed + 1 end
-    if runtime.error then silent[#silent + 1] = ("%d"):format(runtime.pid) end
   end
-  if silent[1] then
-    output.say("log-level", ("no answer from runtime %s: is it stopped?"):format(table.concat(silent, ", ")))
-    if changed == 0 then return 1 end
-  end
+  local silent = words_for.silent(runtimes)
+  if silent then output.say("log-level", silent) end
+  if changed == 0 and silent then return 1 end
   if changed == 0 then
     output.write(words_for.no_runtime())
     return 1

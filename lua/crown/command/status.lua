@@ -44,6 +44,8 @@ With --stores, a line for each connection to a store:
 }
 
 local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since", "Child", "Oracle", "Runtime" }
+-- `crown-lua cron` has one for each job that is due.
+local NO_ELECTION = "your runtimes here take part in no election now; crown-lua info asks the store\n"
 local NODE_AT = 2 -- the column that tells candidates of one host apart
 local LAYOUT = { spare = { "Runtime", "Oracle", "Since", "Child", "Epoch" },
   long = { Election = 10, Node = 10, Leader = 11, Child = 10, Oracle = 14 } }
@@ -77,11 +79,11 @@ local function row_of(one)
     one.since and words_for.span(one.since) or "-", child_of(one), store_of(one), ("%d"):format(one.runtime) }
 end
 
--- The elections of all runtimes, each with its runtime's pid; and those runtimes that gave no answer.
+-- The elections of all runtimes, each with its runtime's pid; and the runtimes that gave no answer.
 local function gather(runtimes)
   local elections, silent = {}, {}
   for _, runtime in ipairs(runtimes) do
-    if runtime.error then silent[#silent + 1] = runtime.pid end
+    if runtime.error then silent[#silent + 1] = runtime end
     for _, one in ipairs(runtime.elections or {}) do
       one.runtime = runtime.pid
       elections[#elections + 1] = one
@@ -134,10 +136,14 @@ end
 -- @treturn string
 function status.text(runtimes, pattern, column, columns)
   local elections, silent = gather(runtimes)
+  if not elections[1] and not silent[1] then return NO_ELECTION end
   elections = listing.sort(listing.matching("status", elections, pattern), column)
   local rows, heading = {}, { unpack(HEADING) }
   for i, one in ipairs(elections) do rows[i] = row_of(one) end
-  for _, pid in ipairs(silent) do rows[#rows + 1] = { "-", "no answer", "-", "-", "-", "-", "-", "-", ("%d"):format(pid) } end
+  for _, one in ipairs(silent) do
+    local why = words_for.is_denied(one) and "not allowed to ask" or "no answer"
+    rows[#rows + 1] = { "-", why, "-", "-", "-", "-", "-", "-", ("%d"):format(one.pid) }
+  end
   if some_barred(elections) then
     add_column(heading, rows, #heading + 1, "May not lead", function(i)
       return elections[i] and barred(elections[i], words_for.span)

@@ -34,4 +34,24 @@ function words.no_runtime()
     :format(directory())
 end
 
+local DENIED = "Permission denied"
+
+--- What there is to say of runtimes that have given no answer.
+-- @tparam table runtimes answers of crown.control
+-- @string[opt] what_they_do the end of a clause about them
+-- @treturn string; or nil: all have answered
+function words.silent(runtimes, what_they_do)
+  local pids, why = {}, "is it stopped?"
+  for _, one in ipairs(runtimes) do
+    if one.error then pids[#pids + 1] = ("%d"):format(one.pid) end
+    if words.is_denied(one) then why = "its socket may not be opened by this user: ask as the one who runs it" end
+  end
+  return pids[1] and ("no answer from runtime %s%s: %s"):format(table.concat(pids, ", "), what_they_do or "", why) or nil
+end
+
+--- Whether a runtime is another user's, who lets nobody else ask it.
+-- @tparam table runtime an answer of crown.control
+-- @treturn boolean
+function words.is_denied(runtime) return runtime.error ~= nil and runtime.error:find(DENIED, 1, true) ~= nil end
+
 return words

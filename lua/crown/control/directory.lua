@@ -13,7 +13,7 @@ local LONGEST = 107 - #"/runtime-4194304.sock" -- bytes: see unix(7), and pid_ma
 --- Where it is; it need not be there yet.
 -- @treturn string `$CROWN_DIRECTORY`; else for root `/var/lib/crown-lua`, for others `.local/state/crown-lua` in their home
 -- directory, or `/var/tmp/crown-lua-UID` where they have none
--- @raise a usage error where `$CROWN_DIRECTORY` is not absolute, or too long, or nothing is there to make it in
+-- @raise a usage error where `$CROWN_DIRECTORY` is not absolute, or too long, is something else, or nothing is there to make it in
 local function directory()
   local named = os.getenv "CROWN_DIRECTORY"
   if named and named ~= "" then
@@ -22,6 +22,8 @@ local function directory()
       usage.error("CROWN_DIRECTORY has %d bytes: the path of a socket in it has room for %d", #named, LONGEST)
     end
     parent.check("CROWN_DIRECTORY=" .. named, named)
+    local kind = files.kind(named)
+    if kind == "file" or kind == "other" then usage.error("CROWN_DIRECTORY=%s: that is not a directory", named) end
     return named
   end
   local uid = core.user_ids()

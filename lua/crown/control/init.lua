@@ -85,6 +85,14 @@ local function remove_at_end(path)
   control.guard = guard
 end
 
+-- Who names a directory wants it; the one of the user may well be missing, as in a container.
+local function say_none(problem)
+  local named = os.getenv "CROWN_DIRECTORY" or ""
+  if named == "" then return core.log("debug", "no status socket: " .. problem) end
+  core.log("warn", ("status, abdicate and log-level do not find this runtime, and history keeps nothing of it: %s; "
+    .. "CROWN_DIRECTORY names a directory that it may write to"):format(problem))
+end
+
 --- Opens this runtime's socket, once. Without a place for it there is no status, and no error.
 -- @treturn boolean whether there is one
 function control.open()
@@ -99,7 +107,7 @@ function control.open()
     listener, problem = tcp.listen("unix:" .. path, 0, answer, { background = true })
   end
   if listener then remove_at_end(path) end
-  if not listener then core.log("debug", "no status socket: " .. problem) end
+  if not listener then say_none(problem) end
   listener = listener or false
   return listener ~= false
 end
