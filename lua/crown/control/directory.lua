@@ -13,7 +13,7 @@ local LONGEST = 107 - #"/runtime-4194304.sock" -- bytes: see unix(7), and pid_ma
 --- Where it is; it need not be there yet.
 -- @treturn string `$CROWN_DIRECTORY`; else for root `/var/lib/crown-lua`, for others `.local/state/crown-lua` in their home
 -- directory, or `/var/tmp/crown-lua-UID` where they have none
--- @raise a usage error where `$CROWN_DIRECTORY` is not absolute, or too long, is something else, or nothing is there to make it in
+-- @raise a usage error where `$CROWN_DIRECTORY` is not absolute, too long, or no directory, or nothing is there to make it in
 local function directory()
   local named = os.getenv "CROWN_DIRECTORY"
   if named and named ~= "" then
