@@ -386,7 +386,7 @@ describe("the oracle on a NATS bucket", function()
     assert.is_nil(wire:ask("$JS.API.STREAM.CREATE.KV_MIRROR", nil, crown.json.encode { name = "KV_MIRROR", storage = "file",
       max_msgs_per_subject = 1, max_age = 60e9, num_replicas = 1, retention = "limits", discard = "new", max_msgs = -1,
       max_bytes = -1, mirror = { name = "KV_INTEREST" } }).error)
-    for bucket, pattern in pairs { HISTORY = "keeps history", LONG = "TTL of the bucket LONG is 7200 s",
+    for bucket, pattern in pairs { HISTORY = "keeps history", LONG = "bucket LONG has a TTL of 7200 s",
       BYTES = "bucket BYTES drops old values when it is full", COUNT = "bucket COUNT drops old values when it is full",
       INTEREST = "bucket INTEREST drops values .retention interest.",
       ONCE = "bucket ONCE refuses to write over a value .discard_new_per_subject.",
@@ -398,7 +398,7 @@ describe("the oracle on a NATS bucket", function()
       local written = wire:ask("$JS.API.STREAM.MSG.GET.KV_" .. bucket, nil, ('{"last_by_subj":"$KV.%s.e-%d"}'):format(bucket, serial))
       assert.equal("no message found", written.error.description)
       local told = run({ "info", "--oracle", server.url .. "/" .. bucket }).stdout
-      local warned = told:find("Warning    [^\n]*" .. pattern .. "[^\n]*: nobody can claim\n")
+      local warned = told:find("Warning    nobody can claim: [^\n]*" .. pattern)
       assert.truthy(warned or bucket == "MIRROR", told) -- which cannot be listed
     end
   end)
