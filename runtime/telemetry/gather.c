@@ -101,12 +101,12 @@ static struct gather_cause *cause_of(struct gather *gather, const struct saying 
 void gather_line(struct gather *gather, enum log_level level, const char *event,
                  const struct log_field *fields, unsigned count)
 {
+    static const char *const keys[] = {"error", "reason", "phase"};
     struct saying saying = {.event = event, .oracle = text_of(fields, count, "oracle")};
     struct gather_cause *cause = NULL;
-    saying.key = "error";
-    saying.text = text_of(fields, count, saying.key);
-    if (saying.text == NULL) {
-        saying.key = "reason";
+    const unsigned some = level >= LOG_WARN ? 3 : 2; /* wins are told of each, without a cause */
+    for (unsigned i = 0; i < some && saying.text == NULL; i++) {
+        saying.key = keys[i];
         saying.text = text_of(fields, count, saying.key);
     }
     if (saying.text != NULL && saying.oracle != NULL && text_of(fields, count, "name") != NULL)
