@@ -450,6 +450,17 @@ describe("the register in Postgres", function()
     eventually(function() return other:look { name } end, 20)
   end)
 
+  it("makes its table also where the server takes what PL/pgSQL warns of for errors", function()
+    server:sql "DROP TABLE crown_lease_v1"
+    server:sql "ALTER ROLE crown SET plpgsql.extra_errors = 'all'"
+    local other = open()
+    finally(function()
+      other:close()
+      server:sql "ALTER ROLE crown RESET plpgsql.extra_errors"
+    end)
+    eventually(function() return other:look { name } end, 20)
+  end)
+
   it("works with a table that another role has made by the page's SQL", function()
     local page = read_file "docs/oracle-postgres.md"
     local made = page:match "## Tables and rights.-```sql\n(.-)```"

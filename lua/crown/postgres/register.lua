@@ -104,15 +104,15 @@ CREATE INDEX IF NOT EXISTS {table}_holder ON {table} (holder);
 CREATE OR REPLACE FUNCTION {table}_keep() RETURNS trigger LANGUAGE plpgsql AS $keep$
 DECLARE
   id TEXT := md5(random()::text || clock_timestamp()::text);
-  found JSONB;
+  stood JSONB;
 BEGIN
   BEGIN
-    found := OLD.record::jsonb;
+    stood := OLD.record::jsonb;
   EXCEPTION WHEN OTHERS THEN
     NULL;
   END;
-  IF OLD.record IS NOT NULL AND (found ->> 'v' IS NULL OR jsonb_typeof(found -> 'serial') IS DISTINCT FROM 'number'
-    OR OLD.lock_name NOT LIKE '@%' AND jsonb_typeof(found -> 'epoch') IS DISTINCT FROM 'number') THEN
+  IF OLD.record IS NOT NULL AND (stood ->> 'v' IS NULL OR jsonb_typeof(stood -> 'serial') IS DISTINCT FROM 'number'
+    OR OLD.lock_name NOT LIKE '@%' AND jsonb_typeof(stood -> 'epoch') IS DISTINCT FROM 'number') THEN
     EXECUTE format('UPDATE %s SET version = $2, record = NULL, holder = '' @'' WHERE lock_name = $1', TG_RELID::regclass)
       USING OLD.lock_name, id;
     PERFORM pg_notify('{channel}', 'evict ' || OLD.lock_name);
@@ -123,8 +123,8 @@ BEGIN
     END IF;
   ELSIF OLD.holder LIKE '%_ @%' THEN
     EXECUTE format('UPDATE %s SET version = $2, record = $3 WHERE lock_name = $1', TG_RELID::regclass)
-      USING OLD.lock_name, id, (found || jsonb_build_object('directive', 'evict', 'nonce', id,
-        'serial', (found ->> 'serial')::int8 + 1))::text;
+      USING OLD.lock_name, id, (stood || jsonb_build_object('directive', 'evict', 'nonce', id,
+        'serial', (stood ->> 'serial')::int8 + 1))::text;
     PERFORM pg_notify('{channel}', 'evict ' || OLD.lock_name);
   ELSIF OLD.holder LIKE '%#%' AND OLD.expires_at > clock_timestamp() THEN
     IF to_jsonb(OLD) ? 'evicted' THEN
