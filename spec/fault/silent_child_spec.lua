@@ -1,6 +1,7 @@
 -- A command that has to say WATCHDOG=1, and falls silent: it is started again, and then the term ends. Real processes on the file oracle.
 local Candidate = require "support.candidate"
 local eventually = require("crown.testing").eventually
+local run = require "support.run"
 local Runs = require "support.runs"
 local signals = require "support.signals"
 local tempdir = require "support.tempdir"
@@ -63,8 +64,18 @@ describe("a command with a watchdog", function()
     assert.same({ 1, 0 }, { count(one, "begins"), count(one, "child.silent") })
   end)
 
+  it("that falls silent under run --once has failed, and that is marked", function()
+    local redis = require("support.redis").start()
+    finally(function() redis:destroy() end)
+    local oracle = redis.url .. "?trust_empty=true&amnesia_wait=0"
+    local result = run { "run", "--oracle", oracle, "--once", "--done-for", "60", "--watchdog", "0.5", "x", "sleep", "60" }
+    assert.equal(1, result.code)
+    assert.matches("run: the command was stopped before its end: it has not said WATCHDOG=1 for 0.5 s", result.stderr, 1, true)
+    assert.matches("failed on .*: it has not said WATCHDOG=1", run({ "info", "--oracle", oracle, "x" }).stdout)
+  end)
+
   it("is told by check, and is an option of run's", function()
-    local result = require "support.run" { "check", "--oracle", runs.oracle, "run", "--watchdog", "10", "x", "true" }
+    local result = run { "check", "--oracle", runs.oracle, "run", "--watchdog", "10", "x", "true" }
     assert.matches("child          true, stopped when it does not say WATCHDOG=1 for 10 s", result.stdout)
   end)
 end)

@@ -258,12 +258,14 @@ local STOPPED = "the command was stopped, since the lease was lost: it was not r
 local STOPS = { expired = UNREACHABLE, denied = NOT_LEADER, evicted = NOT_LEADER, abdicated = NOT_LEADER,
   unhealthy = NOT_LEADER, window = NOT_LEADER, paused = NOT_LEADER, handover = NOT_LEADER }
 local KILLED = "the command was killed before its end, since its keeper or its warden was"
+local SILENT = "the command was stopped before its end: "
 
 local function end_with_the_term(election)
-  local led
+  local led, silent
   events.listen({ "leadership.claimed", "leadership.acting" }, function(event) led = event.phase == "leading" end)
+  events.listen({ "child.silent" }, function(event) silent = SILENT .. event.error end)
   events.on("leadership.lost", function(event)
-    if led and event.reason == "child_killed" then return give_up(election, NOT_LEADER, KILLED) end
+    if led and event.reason == "child_killed" then return give_up(election, NOT_LEADER, silent or KILLED) end
     local code = led and STOPS[event.reason]
     if not code then return end
     give_up(election, code, STOPPED:format(event.reason, event.error and (" (%s)"):format(event.error) or ""))

@@ -12,9 +12,9 @@ local function begin(job)
   job.since, job.at, job.started, job.marked = core.now(), os.time(), true, nil
 end
 
---- Hears that a job's command runs, or that it has ended by itself.
+--- Hears that a job's command runs, or that it has ended by itself, or is stopped since it fell silent.
 -- @tparam Job job gets `started` and `result`
--- @tparam table event "child.started" or "child.exited" of the leader's command
+-- @tparam table event "child.started", "child.exited" or "child.silent" of the leader's command
 function outcome.hear(job, event)
   if event.event == "child.started" then
     job.result = nil
@@ -32,11 +32,12 @@ function outcome.ended(job, how)
   job.result, job.since = how, nil
 end
 
---- Notes in a job that its command runs, and how it has ended, when that ends by itself: not when it was stopped.
+--- Notes in a job that its command runs, and how it has ended, when that ends by itself, or has failed by its silence: not when it
+-- was stopped.
 -- @tparam Job job gets `started` and `result`
 -- @string name of the election
 function outcome.note(job, name)
-  events.listen({ "child.started", "child.exited" }, function(event)
+  events.listen({ "child.started", "child.exited", "child.silent" }, function(event)
     if event.name == name and event.role == "leader" then outcome.hear(job, event) end
   end)
 end
