@@ -179,6 +179,21 @@ describe("an election as consul lock has it", function()
     assert.equal("granted", one:claim()[1])
   end)
 
+  it("takes a page of a proxy with status 200 for no empty place", function()
+    local one = candidate()
+    assert.equal("granted", one:claim()[1])
+    server:trick { status = 200, message = "<html>captive portal</html>", count = 99, method = "GET" }
+    local options = server:options { recipe = "lock", wait = 1 }
+    for _, ask in ipairs { consul.evict, consul.list, consul.order } do
+      options.order = { pause = true }
+      local found, problem = ask(options, name)
+      assert.is_nil(found)
+      assert.matches("unexpected reply: is this Consul's HTTP port%?", problem)
+    end
+    server:trick {}
+    one:call "abdicate"
+  end)
+
   it("tells its leader that an operator wants it to go, and check what it lacks", function()
     local one = candidate()
     assert.equal("granted", one:claim()[1])

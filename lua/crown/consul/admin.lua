@@ -3,7 +3,6 @@
 
 local Client = require "crown.consul.client"
 local eviction = require "crown.oracle.eviction"
-local json = require "crown.text.json"
 local lock = require "crown.consul.lock"
 local options = require "crown.consul.options"
 local Orders = require "crown.consul.orders"
@@ -32,7 +31,7 @@ local function read(self, name)
   local base = lock.base(self.client.prefix, name)
   local answer, problem, code = self.client:ask({ path = place.path(base) .. "?recurse&consistent" }, self.timeout)
   if not answer then return nil, problem, code end
-  local found = lock.all(answer.status == 200 and json.list(answer.body) or {}, base)
+  local found = lock.all(lock.entries(answer), base)
   if not found then return self.client:strange() end
   return found
 end
@@ -51,8 +50,9 @@ function admin.list(opts)
   local answer
   answer, problem, code = self.client:ask({ path = place.path(self.client.prefix) .. "?recurse&consistent" }, self.timeout)
   if not answer then return nil, problem, code end
-  local listed = {}
-  for _, entry in ipairs(answer.status == 200 and json.list(answer.body) or {}) do
+  local listed, entries = {}, lock.entries(answer)
+  if not entries then return self.client:strange() end
+  for _, entry in ipairs(entries) do
     local held = lock.read(entry)
     if not held then return self.client:strange() end
     local name, what = lock.of(tostring(entry.Key):sub(#self.client.prefix + 1))

@@ -11,7 +11,6 @@ local core = require "crown.core"
 local Doubt = require "crown.oracle.doubt"
 local eviction = require "crown.oracle.eviction"
 local grants = require "crown.oracle.lease"
-local json = require "crown.text.json"
 local lock = require "crown.consul.lock"
 local options = require "crown.consul.options"
 local ordered = require "crown.oracle.ordered"
@@ -93,7 +92,7 @@ local function look(self)
     self.timeout)
   if not answer then return nil, problem, code end
   local index = self.client.index(answer)
-  local found = index and lock.all(answer.status == 200 and json.list(answer.body) or {}, self.base)
+  local found = index and lock.all(lock.entries(answer), self.base)
   if not found then return self.client:strange() end
   local seen = found.lock and found.lock.index
   if seen and seen < known then self.belief:went_back() end

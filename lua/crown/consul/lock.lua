@@ -56,11 +56,20 @@ function lock.read(entry)
     node = type(said.node) == "string" and said.node or nil, token = said.token, is_foreign = entry.Flags ~= ABOUT }
 end
 
+--- The entries of an answer. A page of a proxy with status 200 is not an empty place.
+-- @tparam table answer of crown.consul.client
+-- @treturn table an array; or nil: it is no answer of Consul's
+function lock.entries(answer)
+  if answer.status ~= 200 then return {} end
+  return json.list(answer.body)
+end
+
 --- Reads an election's keys.
--- @tparam table list of entries
+-- @tparam[opt] table list of entries
 -- @string base
 -- @treturn table by "lock", "orders" and "evicted", those that are there; or nil: these are no entries
 function lock.all(list, base)
+  if not list then return nil end
   local found = {}
   for _, entry in ipairs(list) do
     local read = lock.read(entry)

@@ -2,7 +2,6 @@
 -- @internal crown.consul.orders
 
 local base64 = require "crown.text.base64"
-local json = require "crown.text.json"
 local lock = require "crown.consul.lock"
 local place = require "crown.consul.place"
 
@@ -30,8 +29,8 @@ function Orders:read(names)
   local only = names and #names == 1 and lock.key(lock.base(client.prefix, names[1]), "orders")
   local answer, problem, code = client:ask({ path = place.path(only or client.prefix) .. "?recurse&consistent" }, self.timeout)
   if not answer then return nil, problem, code end
-  local list = answer.status == 200 and json.list(answer.body) or {}
-  local all = {}
+  local list, all = lock.entries(answer), {}
+  if not list then return client:strange() end
   for _, entry in ipairs(list) do
     local read = lock.read(entry)
     if not read then return client:strange() end

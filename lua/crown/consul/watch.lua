@@ -4,7 +4,6 @@
 
 local barrier = require "crown.link.barrier"
 local core = require "crown.core"
-local json = require "crown.text.json"
 local lock = require "crown.consul.lock"
 local place = require "crown.consul.place"
 local retry = require "crown.core.retry"
@@ -34,7 +33,7 @@ local function hear(self)
   local answer, problem = self.client:ask({ path = path, held = true }, WAIT + WAIT / 16 + self.timeout)
   if not answer then return nil, problem end
   local index = self.client.index(answer)
-  local found = index and lock.all(answer.status == 200 and json.list(answer.body) or {}, self.base)
+  local found = index and lock.all(lock.entries(answer), self.base)
   if not found then return self.client:strange() end
   local is_news, goes_on = not self.is_live or index ~= self.index, index >= (self.index or 0)
   self.index, self.is_live = goes_on and math.max(index, 1) or nil, true
