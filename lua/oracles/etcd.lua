@@ -362,11 +362,11 @@ function Etcd.evict(opts, name)
     put, problem = client:ask("/v3/kv/put", { key = mark, value = leader.key })
     if not put then return nil, problem end
     local gone
-    gone, problem = eviction.await(name, opts.wait, function()
+    gone, problem, code = eviction.await(name, opts.wait, function()
       local now = leader_of(client, base)
       return now ~= nil and (not now or now.key ~= leader.key)
     end)
-    if not gone then return nil, problem end
+    if not gone then return nil, problem, code end
     client:ask("/v3/kv/deleterange", { key = mark })
     return held_by(leader)
   end)

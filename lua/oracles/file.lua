@@ -411,12 +411,12 @@ function File.evict(opts, name)
   end
   local written, problem = files.replace(base .. ".evict", core.token)
   if not written then return nil, full_disk.of_locks(base:match "^(.*)/", problem) end
-  local gone
-  gone, problem = eviction.await(name, opts.wait, function()
+  local gone, code
+  gone, problem, code = eviction.await(name, opts.wait, function()
     local state = decode(read_plain(base .. ".json"))
     return state.epoch ~= before.epoch or not state.leading
   end, "the request stays")
-  if not gone then return nil, problem end
+  if not gone then return nil, problem, code end
   return { node = before.node, epoch = before.epoch }
 end
 

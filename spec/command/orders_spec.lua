@@ -65,6 +65,15 @@ describe("an operator's order", function()
     assert.matches("is not paused", command(1, "resume", name))
   end)
 
+
+  it("does not blame the store for a leader that stands still", function()
+    local one = election:leader "one"
+    one:hurt("STOP", "supervise", "runtime")
+    finally(function() one:hurt("CONT", "supervise", "runtime") end)
+    local said = command(1, "evict", name, "--force", "--wait", 0.5)
+    assert.matches("the leader of '[^']+' did not step down in time; the request stays until its term ends: is its runtime stopped", said)
+    assert.is_nil(said:find("the network", 1, true))
+  end)
   it("waits for no leader whose host has died, once its lease is over, and info says so", function()
     local url = server.url .. "?ttl=2&trust_empty=true&amnesia_wait=0"
     local one = Candidate.start { args = { "run", "--oracle", url, "dead", "sleep", "600" }, node = "one", log = dir .. "/dead",

@@ -73,6 +73,10 @@ function evict.run(opts, words)
     output.say("evict", ("%s in %s%s"):format(problem, store.named(oracle_options, word), more))
     return 1
   end
+  if code == "stays" then
+    output.say("evict", problem .. ": is its runtime stopped, or its command slow to end?")
+    return 1
+  end
   if not evicted then return store.unreachable("evict", problem, code) end
   output.line(evict.gone_text(name, evicted))
   local code_so_far, unread = output.finish(0) -- before the wait for the next one: that may be long

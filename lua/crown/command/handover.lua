@@ -39,7 +39,7 @@ local function listed(nodes)
   local names = {}
   for node in pairs(nodes) do names[#names + 1] = printable(node) end
   table.sort(names)
-  return table.concat(names, ", ")
+  return names[1] and "there are " .. table.concat(names, ", ") or "none lives there now"
 end
 
 -- Whether a runtime of the node is known, where the oracle knows of any that do not lead.
@@ -54,7 +54,7 @@ local function check_node(options, opts, word, module)
   end
   if ordering.await(COMES, look, function(found) return not found or found[options.to] end) ~= nil then return true end
   if not known then return nil, store.unreachable("handover", problem, code) end
-  return nil, refuse(("no runtime of the node '%s' is known in %s; there are %s"):format(printable(options.to),
+  return nil, refuse(("no runtime of the node '%s' is known in %s; %s"):format(printable(options.to),
     store.named(opts, word), listed(known)))
 end
 
@@ -79,7 +79,9 @@ local function check(options, name)
   if election.ordered and election.orders.pause then
     return nil, refuse(("'%s' is %s: resume it first"):format(name, printable(election.ordered)))
   end
-  if election.node == options.to then return nil, refuse(("%s leads '%s' already"):format(printable(options.to), name)) end
+  if election.node == options.to and not election.over then
+    return nil, refuse(("%s leads '%s' already"):format(printable(options.to), name))
+  end
   local fine
   fine, code = check_node(options, opts, word, module)
   if not fine then return nil, code end

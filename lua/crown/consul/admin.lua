@@ -90,11 +90,11 @@ function admin.evict(opts, name)
   answer, problem, code = self.client:ask({ path = place.path(key), method = "PUT", body = lock.wish(held) }, self.timeout)
   if not answer then return nil, problem, code end
   local gone
-  gone, problem = eviction.await(name, opts.wait, function()
+  gone, problem, code = eviction.await(name, opts.wait, function()
     local now = read(self, name)
     return now ~= nil and not (now.lock and now.lock.session == held.session)
   end, STAYS)
-  if not gone then return nil, problem end
+  if not gone then return nil, problem, code end
   return { node = node_of(self, held), epoch = held.index }
 end
 

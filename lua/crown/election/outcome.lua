@@ -32,8 +32,7 @@ function outcome.ended(job, how)
   job.result, job.since = how, nil
 end
 
---- Notes in a job that its command runs, and how it has ended, when that ends by itself, or has failed by its silence: not when it
--- was stopped.
+--- Notes in a job that its command runs, and how it has ended, when that ends by itself or fell silent: not when it was stopped.
 -- @tparam Job job gets `started` and `result`
 -- @string name of the election
 function outcome.note(job, name)

@@ -130,12 +130,12 @@ function admin.evict(opts, name)
   if leader == nil then return nil, problem, code end
   if not leader then return eviction.nobody(name) end
   local gone
-  gone, problem = eviction.await(name, opts.wait, function()
+  gone, problem, code = eviction.await(name, opts.wait, function()
     local found, record = read(self, name)
     if found == nil then return false end
     return not found or record.holder ~= leader.holder or record.transitions ~= leader.transitions
   end, "the request stays until its term ends; one that leads by client-go does not hear it")
-  if not gone then return nil, problem end
+  if not gone then return nil, problem, code end
   return { node = lease.node(leader.holder), epoch = leader.epoch }
 end
 

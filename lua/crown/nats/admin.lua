@@ -133,12 +133,12 @@ function admin.evict(opts, name)
     local _, refused, code = ask()
     if code == "store" then return nil, refused, code end
     local gone
-    gone, problem = eviction.await(name, opts.wait, function()
+    gone, problem, code = eviction.await(name, opts.wait, function()
       if core.now() - asked >= AGAIN then ask() end
       local now = bucket:get(name)
       return now == false or now ~= nil and (now.gone or admin.epoch_of(now) ~= epoch)
     end)
-    if not gone then return nil, problem end
+    if not gone then return nil, problem, code end
     return { node = last.data, epoch = epoch }
   end)
 end

@@ -31,18 +31,18 @@ end
 --- Waits until the leader is gone.
 -- @string name of the election
 -- @number[opt] seconds at most (10)
--- @tparam function is_gone → a boolean; or nil and a message, which ends the wait
+-- @tparam function is_gone → a boolean; or nil, message, code, which ends the wait
 -- @string[opt] after what happens to the request when the leader does not go
--- @treturn boolean true; or nil and a message
+-- @treturn boolean true; or nil, message, code: "stays" where it did not go
 function eviction.await(name, seconds, is_gone, after)
   local until_then = core.now() + (seconds or SECONDS)
   while core.now() < until_then do
-    local gone, problem = is_gone()
-    if gone == nil then return nil, problem end
+    local gone, problem, code = is_gone()
+    if gone == nil then return nil, problem, code end
     if gone then return true end
     core.sleep(PAUSE)
   end
-  return nil, ("the leader of '%s' did not step down in time%s"):format(name, after and "; " .. after or "")
+  return nil, ("the leader of '%s' did not step down in time%s"):format(name, after and "; " .. after or ""), "stays"
 end
 
 --- Asks a leader in a register to go, and waits until it has gone.
@@ -55,9 +55,9 @@ function eviction.from(store, name, wait)
   if leader == nil then return nil, problem, code end
   if not leader then return eviction.nobody(name) end
   local gone
-  gone, problem = eviction.await(name, wait, function() return tools.has_gone(store, name, leader) end,
+  gone, problem, code = eviction.await(name, wait, function() return tools.has_gone(store, name, leader) end,
     "the request stays until its term ends")
-  if not gone then return nil, problem end
+  if not gone then return nil, problem, code end
   return { node = leader.node, epoch = leader.epoch }
 end
 

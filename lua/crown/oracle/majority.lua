@@ -118,12 +118,12 @@ function majority.evict(servers, name, wait)
   end)
   if reached < needed(servers) then return too_few(servers, reached, failures, why) end
   local ended
-  ended, problem = eviction.await(name, wait, function()
+  ended, problem, code = eviction.await(name, wait, function()
     local now, what = leader_of(servers, name)
-    if not now then return nil, what end
+    if not now then return nil, what, "store" end
     return now.by ~= leader.by or now.epoch ~= leader.epoch
   end, "the request stays until its term ends")
-  if not ended then return nil, problem end
+  if not ended then return nil, problem, code end
   return { node = leader.node, epoch = leader.epoch }
 end
 

@@ -138,12 +138,12 @@ function admin.evict(opts, part, name, sql)
         :format(name, row.holder, row.left)
     end
     local ended
-    ended, problem = eviction.await(name, opts.wait, function()
+    ended, problem, code = eviction.await(name, opts.wait, function()
       local row, why = one(client, sql.leads, name)
       if not row then return nil, why end
       return row.epoch ~= evicted.epoch or row.left <= 0
     end, "the request stays until its lease ends")
-    if not ended then return nil, problem end
+    if not ended then return nil, problem, code end
     return { node = holder.node(evicted.holder), epoch = evicted.epoch }
   end)
 end

@@ -116,12 +116,12 @@ function admin.evict(opts, name)
     if code == wire.NO_NODE then return eviction.nobody(name) end
     if not set then return nil, ("%s: %s"):format(path, problem), code end
     local gone
-    gone, problem = eviction.await(name, opts.wait, function()
+    gone, problem, code = eviction.await(name, opts.wait, function()
       local there, why, kind = ask("get", path, false)
       if kind == wire.NO_NODE then return true end
       return there and false, why
     end, "the request stays until its term ends")
-    if not gone then return nil, problem end
+    if not gone then return nil, problem, code end
     return { node = recipe.read_data(found.data), epoch = wire.number(found.stat.czxid) }
   end)
 end
