@@ -169,6 +169,8 @@ static const struct kind *kind_of(const char *problem, bool answered)
                                          "command denied to user",
                                          "Access denied for user",
                                          NULL};
+    static const char *const alone[] = {"NOREPLICAS", NULL};
+    static const char *const library[] = {"could not access file", NULL};
     static const char *const lock[] = {"lock timeout", "Lock wait timeout",
                                        "max_statement_time exceeded", NULL};
     static const char *const no_socket[] = {"unix:*refused", "unix:*No such file", NULL};
@@ -232,6 +234,11 @@ static const struct kind *kind_of(const char *problem, bool answered)
          NULL, NULL},
         {cancelled, "is the server busy, or does another session hold a lock (pg_stat_activity)?",
          NULL, NULL},
+        {alone, "start its replicas again, or lower the server's min-replicas-to-write", NULL,
+         NULL},
+        {library,
+         "is the library there that the role or the server loads (local_preload_libraries)?", NULL,
+         NULL},
         {busy, "end the script (redis-cli SCRIPT KILL), or wait for its end", NULL, NULL},
         {no_ssl, "turn ssl on in the server, or take sslmode out of the URL", NULL, NULL},
         {guarded,

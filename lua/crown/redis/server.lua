@@ -86,7 +86,7 @@ end
 
 -- What the server's own state does not allow.
 local function hindrance(info, wanted)
-  if field(info, "role") == "slave" then return "the server is a replica: it takes no writes" end
+  if field(info, "role") == "slave" then return "the server is a replica: name the primary, or its Sentinels" end
   if info ~= "" and server.count_replicas(info) < wanted.min_replicas then
     return ("min_replicas is %d, and the server has %s: no claim counts"):format(wanted.min_replicas, server.replicas(info))
   end
@@ -97,8 +97,8 @@ end
 local WRITE = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('DEL', KEYS[1])"
 
 local function refused(client, key)
-  local written, problem = client:call("EVAL", WRITE, "1", key)
-  return not written and "the server refuses a write: " .. problem or nil
+  local written, problem, code = client:call("EVAL", WRITE, "1", key)
+  return not written and "the server refuses a write: " .. client:answered(problem, code) or nil
 end
 
 --- Redis' code for a right that is missing.

@@ -57,6 +57,18 @@ static void what_says_the_next_step_itself_gets_no_other(void **state)
     assert_null(step(&link, "nothing of the kind"));
 }
 
+static void a_server_that_refuses_gets_the_step_that_helps_it(void **state)
+{
+    (void)state;
+    const struct advice_link redis = {.store = "redis"};
+    const struct advice_link postgres = {.store = "postgres"};
+    assert_non_null(strstr(step(&redis, "NOREPLICAS Not enough good replicas to write. script: 1"),
+                           "min-replicas-to-write"));
+    assert_non_null(
+        strstr(step(&postgres, "could not access file \"$libdir/nope\": No such file or directory"),
+               "local_preload_libraries"));
+}
+
 static void an_answer_is_no_failed_connection(void **state)
 {
     (void)state;
@@ -193,6 +205,7 @@ static void a_name_alone_is_no_sign_that_it_is_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_refuses_gets_the_step_that_helps_it),
         cmocka_unit_test(the_scheme_with_tls_is_the_stores_own),
         cmocka_unit_test(tls_is_not_proposed_where_it_is_spoken_or_has_no_scheme),
         cmocka_unit_test(a_server_that_has_answered_has_the_right_port),
