@@ -196,7 +196,7 @@ describe("crown-lua history", function()
     write_file(place .. "/file", "")
     local result = run({ "history" }, { env = { CROWN_DIRECTORY = place .. "/file" } })
     assert.equal(2, result.code)
-    assert.matches("Not a directory", result.stderr)
+    assert.matches("that is not a directory", result.stderr)
   end)
 
   it("says that what stands in the file's place is no file, and waits for nobody", function()
