@@ -190,6 +190,21 @@ describe("tools on a register", function()
     assert.same({ nil, "the record of 'a' changes faster than it can be written" }, { tools.ask_to_go(store, "a") })
   end)
 
+  it("say that a store writes nothing where nothing changes there", function()
+    hold "a"
+    function store.swap() return { false } end
+    assert.matches("^the store does not write the record of 'a', which nobody else changes", (select(2, tools.ask_to_go(store, "a"))))
+  end)
+
+  it("leave alone what a session and the store keep", function()
+    local session = '{"v":1,"serial":1,"ttl":12,"at":5,"memory":"m"}'
+    rows["@t-12"] = { text = session, version = 1 }
+    assert.is_false(tools.ask_to_go(store, "@t-12"))
+    assert.is_false(tools.order(store, "@t-12", { pause = true, since = 1, by = "me" }))
+    assert.is_false(tools.runs(store, "@t-12", true))
+    assert.equal(session, rows["@t-12"].text)
+  end)
+
   it("see that a term is over by session, life and epoch", function()
     hold "a"
     for _, case in ipairs { { "@t-12", 5, 3, false }, { "@u-12", 5, 3, true }, { "@t-12", 4, 3, true }, { "@t-12", 5, 2, true } } do

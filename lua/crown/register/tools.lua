@@ -15,6 +15,8 @@ local runs = require "crown.register.runs"
 local tools = {}
 
 local WRITE_TRIES = 5
+local CHANGES = "the record of '%s' changes faster than it can be written"
+local STANDS = "the store does not write the record of '%s', which nobody else changes: see crown-lua check --store"
 
 -- @return why an answer's record cannot be read; or nil: it can
 local function unreadable(answer, name)
@@ -171,6 +173,7 @@ end
 -- @tparam function change `change(found, answer)` → the record; or false: nothing is to be written; or nil, message, code
 -- @treturn table the record as it was; false; or nil, message, code
 function tools.write_over(store, name, change)
+  local before, moves = nil, false
   for _ = 1, WRITE_TRIES do
     local found, answer, code = tools.read(store, name)
     if found == nil then return nil, answer, code end
@@ -181,9 +184,16 @@ function tools.write_over(store, name, change)
     results, why, kind = store:swap { { name = name, version = answer.version, text = text, memory = answer.memory } }
     if not results then return nil, why, kind end
     if results[1] then return found end
+    before, moves = answer.version, moves or before ~= nil and before ~= answer.version
     core.sleep(0)
   end
-  return nil, ("the record of '%s' changes faster than it can be written"):format(name)
+  return nil, (moves and CHANGES or STANDS):format(name)
+end
+
+-- What sessions and the store itself keep is no election's, and only its writers may change it.
+local function change_election(store, name, change)
+  if record.is_reserved(name) then return false end
+  return tools.write_over(store, name, change)
 end
 
 -- Why nothing is written over a peer's lease; or nil.
@@ -207,7 +217,7 @@ end
 -- @string name
 -- @treturn table the record as it was; false when nobody leads; or nil, message, code
 function tools.ask_to_go(store, name)
-  return tools.write_over(store, name, evicted(name))
+  return change_election(store, name, evicted(name))
 end
 
 --- Code of orders that do not fit those that stand, or that are too long.
@@ -237,7 +247,7 @@ end
 -- @tparam table|boolean fields of crown.register.orders, of a pause or a hand-over; false: neither stands any more
 -- @treturn table the record as it was; false where there is none; or nil, message, code
 function tools.order(store, name, fields)
-  return tools.write_over(store, name, function(found, answer)
+  return change_election(store, name, function(found, answer)
     local problem = peers_lease(name, answer, "orders")
     if problem then return nil, problem, tools.REFUSED end
     if not found then return false end
@@ -257,7 +267,7 @@ function tools.runs(store, name, forget)
     return found and rule.mark(found, runs.forgotten(found.runs))
   end
   local found, problem, code
-  if forget then found, problem, code = tools.write_over(store, name, forgotten)
+  if forget then found, problem, code = change_election(store, name, forgotten)
   else found, problem, code = tools.read(store, name) end
   if not found then return found, problem, code end
   return found.runs or {}
