@@ -55,6 +55,7 @@ build = {
       ["crown.register.duties"] = "lua/crown/register/duties.lua",
       ["crown.register.ending"] = "lua/crown/register/ending.lua",
       ["crown.register.joined"] = "lua/crown/register/joined.lua",
+      ["crown.register.levels"] = "lua/crown/register/levels.lua",
       ["crown.register.limits"] = "lua/crown/register/limits.lua",
       ["crown.register.obey"] = "lua/crown/register/obey.lua",
       ["crown.register.oracle"] = "lua/crown/register/oracle.lua",

@@ -44,12 +44,12 @@ describe("crown-lua cron on three hosts", function()
       :format(serial, options, dir, more or ""))
   end
 
-  local function start(node, clock, store)
+  local function start(node, clock, store, ...)
     local log = ("%s/%s.log"):format(dir, node)
     local env = clock:environment()
     env.CROWN_DIRECTORY, env.CROWN_LOG_FILTER = tempdir(), "leadership.rejected=debug"
     local one = Candidate.start { args = { "cron", "--oracle", stores[store or "redis"].url, "--http",
-      "127.0.0.1:0", path }, node = node, log = log, env = env }
+      "127.0.0.1:0", path, ... }, node = node, log = log, env = env }
     one.clock = clock
     hosts[node] = one
     return one
@@ -176,6 +176,33 @@ WHO=you
     assert.matches('<td data%-label="Ended" class="">exit code 7</td>', page)
     assert.is_nil(page:find("keeps ending by itself: ", 1, true))
     assert.equal(3, #json.object(http.ask(port, "GET /api/jobs").body).jobs)
+  end)
+
+  it("runs on the healthy host that is preferred, soon after it has lost to a lower one, which waits for it and no longer", function()
+    local lines, jobs = { "CRON_TZ=UTC" }, 3
+    for i = 1, jobs do
+      run { "run", "--once", "--oracle", stores.redis.url, ("job-%d-%d"):format(serial, i), "--", "true" } -- now it has a record
+      lines[#lines + 1] = ("#: name=job-%d-%d"):format(serial, i)
+      lines[#lines + 1] = ("* * * * * echo $CROWN_SLOT_TIME $CROWN_NODE $(($(date +\\%%s) - CROWN_SLOT_TIME)) >> '%s/ran'"):format(dir)
+    end
+    write_file(path, table.concat(lines, "\n") .. "\n")
+    local behind, clocks = 5, {} -- seconds, after which the lowest host looks at its clock again
+    for node, seconds in pairs { low = 3, high = 3 + behind, sick = 3 + behind } do
+      clocks[node] = WrongClock.new(before_the_minute(seconds))
+    end
+    start("low", clocks.low, nil, "--prefer=-1")
+    start("high", clocks.high, nil, "--prefer", "10")
+    start("sick", clocks.sick, nil, "--prefer", "20", "--healthy", "exit 7")
+    local first = runs(jobs)
+    for _, one in ipairs(first) do assert.same({ "low", true }, { one.node, one.epoch >= 2 }) end -- that one: seconds
+    says(hosts.low, "leadership%.rejected [^\n]*left to hosts first, of preference 0")
+    says(hosts.high, ("leadership%.rejected [^\n]*ran on low.*"):rep(jobs))
+    for _, clock in pairs(clocks) do clock:set(clock.seconds + MINUTE) end
+    local found = runs(2 * jobs)
+    for i = jobs + 1, 2 * jobs do
+      assert.same({ "high", first[1].slot + MINUTE }, { found[i].node, found[i].slot })
+    end
+    says(hosts.sick, "leadership%.barred [^\n]*reason=unhealthy")
   end)
 
   it("makes up for what all have missed as each job is told to, and ends with 0 while nothing is due", function()

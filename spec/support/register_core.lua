@@ -170,12 +170,18 @@ local function refresh_by(world, node, election, done)
   end)
 end
 
+-- Commands end also when the trouble is over.
+local function chance_of_end(world)
+  if world.slot and not world.trouble then return 0.5 end
+  return world.trouble and not world.restarts and 0.05 or 0
+end
+
 function refresh(world, node, election, delay)
   local turn = election.turn
   after(world, node, delay, function()
     if election.turn ~= turn or not election.leads then return end
     if election.task then return refresh(world, node, election, 0.1) end
-    if chance(world, world.trouble and not world.restarts and 0.05 or 0) or not election.wanted then
+    if chance(world, chance_of_end(world)) or not election.wanted then
       log(world, node, "gives back", election.name)
       return end_term(world, node, election, true)
     end
@@ -193,6 +199,15 @@ function refresh(world, node, election, delay)
   end)
 end
 
+-- A host leaves an occurrence to a preferred one for a while, and not for longer.
+local function check_delay(world, node, job, denial)
+  if not world.yields or not (denial.ordered or ""):find("^left to .* of preference") then return end
+  world.left = (world.left or 0) + 1
+  if node.env.now() + denial.wait > job.since + world.yields + 0.001 then
+    error(("%s waits longer for a preferred host at %.3f: %.3f s"):format(node.label, world.clock.now, denial.wait), 0)
+  end
+end
+
 local function claimed(world, node, election, sent, verdict, second, grant)
   if verdict then
     election.acts_until = -math.huge
@@ -202,11 +217,17 @@ local function claimed(world, node, election, sent, verdict, second, grant)
   end
   if verdict == false then
     election.leader = second.node
-    local wait = not (world.preferred or world.shares) and second.wait and chance(world, 0.5) and second.wait
+    check_delay(world, node, election.member.job, second)
+    local wait = not (world.preferred or world.shares or world.yields) and second.wait and chance(world, 0.5) and second.wait
     return follow(world, node, election, wait or soon(world))
   end
   if chance(world, 0.2) then return follow(world, node, election, soon(world)) end
   call(world, node, election, "release", function() follow(world, node, election, soon(world)) end)
+end
+
+local function take_slot(world, job, env)
+  local slot = math.floor(env.time() / 1000 / world.slot) * world.slot
+  if job.slot ~= slot then job.slot, job.since = slot, env.now() end
 end
 
 function claim(world, node, election)
@@ -214,7 +235,7 @@ function claim(world, node, election)
   if not election.wanted or election.barred and chance(world, 0.9) then return follow(world, node, election, soon(world)) end
   local sent, job = node.env.now(), election.member.job
   if job then job.started, job.result = nil, nil end
-  if job and world.slot then job.slot = math.floor(node.env.time() / 1000 / world.slot) * world.slot end
+  if job and world.slot then take_slot(world, job, node.env) end
   call(world, node, election, "claim", function(...) claimed(world, node, election, sent, ...) end)
 end
 

@@ -60,7 +60,8 @@ local function member_of(world, node, election)
     for _, part in ipairs(parts) do part.rank = node.host.rank end
   end
   if world.slot then
-    parts[1].job = world.modules.runs.job { slot = 0, retries = RETRIES, elsewhere = true }
+    parts[1].job = world.modules.runs.job { slot = 0, retries = RETRIES, elsewhere = true, level = node.host.level,
+      yields = world.yields, since = 0 }
   elseif world.jobs then
     parts[1].job = world.modules.runs.job { done_for = PERIOD, at_least = node.host.number == 2 and AT_LEAST or nil, elsewhere = true }
   end

@@ -60,8 +60,8 @@ return {
   confirms = { faults = faults_with { delete = 3, restore = 8 }, same = true, sharded = false },
   -- Commands that are run once in a period, and fail now and then.
   runs = { faults = faults_with { ends = 4 }, jobs = true, timed = false },
-  -- Commands that are due every few seconds, and run once each time.
-  occurrences = { faults = faults_with { ends = 4 }, jobs = true, slot = 3, timed = false },
+  -- Commands that are due every few seconds, and run once each time, on a host that is preferred where that lives.
+  occurrences = { faults = faults_with { ends = 4 }, jobs = true, slot = 5, yields = 2.5, timed = false },
   -- Candidates with preferences: some of them ask for the election, and are asked for it.
   preferred = { faults = faults_with { restore = 2 }, preferred = true },
   -- The same on three servers.

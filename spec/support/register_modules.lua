@@ -4,8 +4,8 @@ local ordered = require "support.ordered_pairs"
 
 local FOLDER = "lua/crown/register/"
 -- Each requires only those before it.
-local NAMES = { "balance", "orders", "ranks", "runs", "record", "rule", "seen", "joined", "limits", "place", "obey", "duties",
-  "claims", "ending", "confirming", "terms", "session", "watch", "several" }
+local NAMES = { "balance", "orders", "ranks", "levels", "runs", "record", "rule", "seen", "joined", "limits", "place", "obey",
+  "duties", "claims", "ending", "confirming", "terms", "session", "watch", "several" }
 
 --- @tparam[opt] table mutant of tools/mutants/list.lua
 -- @treturn table the modules by name, and `random`: the dice of the world that uses them, set by its maker

@@ -82,6 +82,15 @@ local function slot_breach(found, begun)
   if (last.slot or -1) > begun.slot then return "begun after a later one" end
 end
 
+-- A claim says the level of its host, and nothing else lowers it.
+local function level_breach(world, before, one, is_claim)
+  local function level(marks) return marks and marks.prefers and marks.prefers.level or 0 end
+  if is_claim and level(one.runs) ~= host_of(world, one.node).level then return "a claim without its level" end
+  if is_claim or not before or level(one.runs) == level(before.runs) then return nil end
+  if level(one.runs) < level(before.runs) then return "a level is lowered without a claim" end
+  world.rises = (world.rises or 0) + 1
+end
+
 local function check_runs(world, name, row, text)
   local before = row and row.text and world.modules.record.parse(row.text, name)
   local one, none = world.modules.record.parse(text, name), {}
@@ -94,6 +103,7 @@ local function check_runs(world, name, row, text)
   end
   local is_claim = before and one.by and (one.by ~= before.by or one.epoch ~= before.epoch)
   local wrong = is_claim and world.slot and slot_breach(before.runs or none, one.runs.begun)
+  wrong = wrong or world.yields and level_breach(world, before, one, is_claim)
   if wrong then breach(wrong) end
   if not is_claim or not was["until"] then return end
   local host, ran_on = host_of(world, one.node), host_of(world, was.node)

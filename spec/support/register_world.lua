@@ -24,6 +24,7 @@ local SMALL_TTL = 2
 local FLOOR = 24 -- the longest TTL there: amnesia_wait
 local MOST_EVENTS = 3e6
 local MORE_PATIENCE = 30 -- seconds, of who asks a leader to go
+local TURNS = 12 -- TTLs in which a preferred host has its turn again
 
 local function new(options)
   local world = setmetatable({ clock = Clock.new(1000000), nodes = {}, hosts = {}, count = 0, terms = 0, requests = 0, places = {},
@@ -79,6 +80,7 @@ function World.new(options)
     if world.drift then host.rate, host.ttl = chance(world, 0.5) and 0.99 or 1.01, 24 end
     if world.blind then host.ttl = 6 end
     if world.preferred then host.rank = { level = world.random(3) - 1, preempt = 15 + world.random() * MORE_PATIENCE } end
+    if world.yields then host.level = world.random(3) - 2 end
     new_host(world, host)
   end
   world.clock:after(5, function() hurt(world) end)
@@ -141,20 +143,22 @@ end
 -- Seconds until somebody leads when the trouble is over.
 local function bound(world)
   return 2 * (2 * world.floor * 1.01 + 0.25) + world.floor * 1.01 + 60 + (world.preferred and 4 * MORE_PATIENCE or 0)
-    + (world.shares and 30 * #world.names or 0)
+    + (world.shares and 30 * #world.names or 0) + (world.yields and TURNS * world.floor or 0)
 end
 
--- Where all want to lead, one with the highest preference does in the end.
-local function is_first(world, node)
-  for _, host in ipairs(world.preferred and world.hosts or {}) do
-    if host.rank.level > node.host.rank.level then return false end
+local function level_of(host) return host.rank and host.rank.level or host.level or 0 end
+
+-- Of those who want to lead, one with the highest preference does in the end.
+local function is_first(world, node, name)
+  for _, host in ipairs((world.preferred or world.yields) and world.hosts or {}) do
+    if host.wants[name] and level_of(host) > level_of(node.host) then return false end
   end
   return true
 end
 
 local function is_led(world, name)
   for _, node in pairs(world.nodes) do
-    if acts(node, name) and is_first(world, node) then return true end
+    if acts(node, name) and is_first(world, node, name) then return true end
   end
   return false
 end

@@ -25,6 +25,10 @@ local cron = {
     { name = "json", help = "with --check: for programs" },
     { name = "healthy", value = "COMMAND", help = "run jobs only while this command of sh(1) ends with 0: asked every 5 s",
       default = "no check" },
+    { name = "prefer", value = "N", number = { least = -1000, most = 1000, integer = true }, default = "0",
+      help = "of the hosts that live, the one with the highest N runs the jobs" },
+    { name = "prefer-wait", value = "SECONDS", number = { least = 1, most = 30 }, default = "2",
+      help = "leave an occurrence to a host that is preferred for so long, also where that is gone" },
     { name = "stop-timeout", value = "SECONDS", number = { above = 0, most = 86400 },
       help = "from a job's stop signal to KILL", default = "a quarter of the TTL, at most 5" },
   },
@@ -50,6 +54,9 @@ options:
   catch-up   what of the times at which no host was up, or it was paused, is made up for: no (the
              default), once, each
 
+Hosts share the jobs by chance. Where some have a higher --prefer, the highest of those that live
+runs them: the others wait for --prefer-wait first. When it comes back, it may lose one occurrence.
+
 A command gets CROWN_SLOT_TIME, the time at which it was due (seconds since 1970), CROWN_EPOCH,
 CROWN_ELECTION and CROWN_NODE. FILE is read once: after a change, start the services again.
 
@@ -58,6 +65,7 @@ something is wrong, with line, column, and what is meant.]],
 }
 
 local NEXT = 5 -- times that are shown
+local PREFER_WAIT = 2 -- seconds; less than from one occurrence to the next, else a host would wait for ever
 local WRONG = 2
 
 local USERS = "/etc/passwd"
@@ -214,7 +222,7 @@ function cron.run(options, words)
   local board = Board.new(jobs, list, os.time())
   if options.http then require("crown.web").show_jobs(function() return board:look(os.time()) end) end
   require("crown.cron.runner").start(jobs, { list = list, keep = keeper(jobs), board = board,
-    stop_timeout = options["stop-timeout"],
+    stop_timeout = options["stop-timeout"], level = options.prefer or 0, yields = options["prefer-wait"] or PREFER_WAIT,
     healthy = options.healthy and { exec = { "/bin/sh", "-c", options.healthy } } or nil })
 end
 

@@ -15,7 +15,9 @@ local runs = require "crown.register.runs"
 
 local runner = {}
 
-local SPREAD = 0.5 -- seconds in which the hosts claim one after the other, in an order by chance: so each has its share
+-- Seconds in which the hosts claim one after the other, in an order by chance: so each has its share. Those of a lower level wait
+-- for longer than that.
+local SPREAD = 0.5
 local ASK, ASK_MOST = 1, 30 -- seconds from one question for the marks to the next, while the store gives no answer
 local UTC = "!%Y-%m-%dT%H:%M:%SZ"
 
@@ -74,7 +76,8 @@ function hands.begin(course, slot)
   local job, settings = course.job, course.settings
   if core.is_ending() then return end
   local run = { course = course, slot = slot, slot_text = os.date(UTC, slot) }
-  run.marks = runs.job { slot = slot, retries = job.retries, elsewhere = true, plan = { times = job.times, zone = job.zone } }
+  run.marks = runs.job { slot = slot, retries = job.retries, elsewhere = true, plan = { times = job.times, zone = job.zone },
+    level = settings.level, yields = settings.yields, since = core.now() }
   run.election = elect {
     name = job.name,
     claim_delay = math.random() * SPREAD,
@@ -214,7 +217,7 @@ end
 -- @tparam table jobs of crown.cron.crontab
 -- @tparam table settings `list()`, which returns the elections of the store with their `runs`, or nil and a message; `keep(name,
 -- fields)`, which keeps what a job has written as of crown.register.outputs; `board` of crown.cron.board; `healthy` and
--- `stop_timeout`, as crown.elect takes them
+-- `stop_timeout`, as crown.elect takes them; `level` and `yields` of crown.register.levels
 function runner.start(jobs, settings)
   settings.courses = {}
   listen()

@@ -204,19 +204,34 @@ local function note_written(session, slot, one, answer)
   session.seen:stands(slot, answer)
 end
 
+-- Writes what changes nothing of who leads. @return the version; false: another one was faster; nil: nobody knows
+local function put_beside(session, member, seen, one)
+  local text = record.text(one, session.env.nonce())
+  local results = member.store:swap { { name = member.slot.name, version = seen.version, memory = seen.memory, text = text } }
+  local version = results and results[1]
+  if version then
+    session.env.atomic(note_written, session, member.slot, one, { version = version, text = text, memory = seen.memory })
+  end
+  return version
+end
+
+-- S16: has what was lost to a lower one left to it the next time. @return false: another one was faster; or nil
+local function rise(session, member, seen)
+  local one = session.env.atomic(rule.rise, session:me(member.trusts, member), seen)
+  if one and put_beside(session, member, seen, one) == false then return false end
+end
+
 -- @return the seconds until it asks the leader to go, or nil; false: another one was faster
 local function stand_by(session, member, seen)
   local found = seen.record
   if not member.rank and not (found.orders and found.orders.ranks) then return nil end
   local one, asks, left = session.env.atomic(wish, session, member, seen)
   if not one then return left end
-  local text, before = record.text(one, session.env.nonce()), member.asked
+  local before = member.asked
   if asks then member.asked = session.env.now() end -- also where there is no answer
-  local results = member.store:swap { { name = member.slot.name, version = seen.version, memory = seen.memory, text = text } }
-  local version = results and results[1]
+  local version = put_beside(session, member, seen, one)
   if version == false then member.asked = before end
   if not version then return version end
-  session.env.atomic(note_written, session, member.slot, one, { version = version, text = text, memory = seen.memory })
   return left
 end
 -- @return as of `claim`, or "lost": another one was faster
@@ -321,7 +336,7 @@ function claims.contend(session, member, began)
     if what == "denied" then
       if seen.peer and member.store.marks and session.settled ~= seen.memory then place.settle(session, member.trusts) end
       local asks_in
-      if one.stands then asks_in = stand_by(session, member, seen) end
+      if one.stands then asks_in = stand_by(session, member, seen) elseif one.ran then asks_in = rise(session, member, seen) end
       if asks_in ~= false then
         note_runs(member.job, one)
         one.asks_in = asks_in

@@ -193,7 +193,7 @@ function rule.claim(me, seen)
   if what ~= "write" or not found then return what, one end
   local wait = orders.wait(found.orders, me.node, seen.stood, time)
   if wait then return "denied", { epoch = found.epoch, wait = wait, ordered = orders.words(found.orders, time) } end
-  local left, why, defers = runs.wait(found.runs, me.job, me.node, seen.stood, time)
+  local left, why, defers = runs.wait(found.runs, me.job, me.node, seen.stood, time, me.now)
   if left then return "denied", { epoch = found.epoch, wait = left, ordered = why, defers = defers, held = not defers } end
   left, why = wait_for_higher(me, seen)
   if left then return "denied", { epoch = found.epoch, wait = left, ordered = why, is_free = true } end
@@ -294,6 +294,17 @@ function rule.ask(me, seen)
   if not is_led or seen.back or seen.peer or found.memory ~= seen.memory then return nil end
   local wanted, asks, left = ranks.asked(found.orders, me, found.node)
   return wanted and rule.order(found, next(wanted) and wanted or nil), asks, left
+end
+
+--- S16: what a candidate writes that finds its run over: its own level, where a lower one stands.
+-- @tparam table me see above
+-- @tparam table seen see above
+-- @treturn table record, or nil: nothing is to be written
+function rule.rise(me, seen)
+  local found = seen.record
+  if seen.back or seen.peer or found.doubt or found.memory ~= seen.memory then return nil end
+  local marks = runs.risen(found.runs, me.job, me.node)
+  return marks and rule.mark(found, marks)
 end
 
 --- S16: the marks of runs, and nothing else.

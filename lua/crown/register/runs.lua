@@ -7,12 +7,13 @@
 -- perhaps `slot`, the time for which it was due; `done` has `took` in seconds, and perhaps `until`; `failed` has `code`, `signal`
 -- or `error`, and of a slot `tries`, how often that one has failed. A claim for a slot always writes `begun`, and with it `plan`:
 -- the `times` of crontab(5) in the `zone` whose clocks count. Times are seconds since 1970 by the wall clock of the host that
--- wrote them. They decide whether a run is begun, and permit no claim.
+-- wrote them. They decide whether a run is begun, and permit no claim. `prefers` is of crown.register.levels.
 --
 -- A mark whose types are others is no mark. Other fields are kept, as other marks are.
 -- @internal crown.register.runs
 
 local figure = require "crown.check.figure"
+local levels = require "crown.register.levels"
 local printable = require "crown.text.printable"
 
 local runs = {}
@@ -87,11 +88,12 @@ Job.__index = Job
 -- `at_least`: seconds for which nobody leads again, counted from the claim; `elsewhere`: after a failure on this host another one
 -- comes first; `slot`: a number: it is not begun where one of that slot has succeeded, or one of a later slot was begun;
 -- `retries`: how often one slot is tried again after a failure, at most; nil: without end; `plan`: `{ times =, zone = }`, noted
--- for who looks at the marks
+-- for who looks at the marks; `level`, `yields` and `since`, as of crown.register.levels
 -- @treturn Job
 function runs.job(options)
   return setmetatable({ done_for = options.done_for, at_least = options.at_least, elsewhere = options.elsewhere,
-    slot = options.slot, retries = options.retries, plan = options.plan }, Job)
+    slot = options.slot, retries = options.retries, plan = options.plan, level = options.level, yields = options.yields,
+    since = options.since }, Job)
 end
 
 --- A job as it is now: what is owed of a term must not change with the next one.
@@ -180,21 +182,30 @@ function runs.slots(found, retries, time)
   return over, open and open > (over or -math.huge) and open or nil
 end
 
+-- For how long a candidate leaves others the first turn: whose host failed last, and whose host is preferred less.
+local function defers(found, job, node, stood, now)
+  local failed = found and job and job.elsewhere and mark(found, "failed")
+  local left, why = levels.wait(found, job, now)
+  if not failed or failed.node ~= node or ELSEWHERE - stood <= (left or 0) then return left, why end
+  return ELSEWHERE - stood, failed
+end
+
 --- For how long a candidate may not claim by what is marked.
 -- @tparam[opt] table found the marks of the record
 -- @tparam[opt] Job job of the candidate
 -- @string node the candidate's
 -- @number stood seconds for which the candidate has seen the record stand
 -- @number time of day, in seconds
+-- @number now on the clock of the job's `since`
 -- @treturn number seconds until it asks again; or nil: it may claim
 -- @treturn string why
 -- @treturn boolean whether it only leaves the others the first turn
-function runs.wait(found, job, node, stood, time)
+function runs.wait(found, job, node, stood, time, now)
   local begun = found and mark(found, "begun")
   if begun and stands(begun, time) then return math.min(LATER, begun["until"] - time), begun_words(begun, time), false end
-  local failed = found and job and job.elsewhere and mark(found, "failed")
-  if not failed or failed.node ~= node or stood >= ELSEWHERE then return nil end
-  return ELSEWHERE - stood, failed_words(failed, time), true
+  local left, why = defers(found, job, node, stood, now)
+  if not left then return nil end
+  return left, type(why) == "table" and failed_words(why, time) or why, true
 end
 
 local function copy_of(found)
@@ -218,7 +229,20 @@ function runs.claimed(found, job, node, time)
   one.begun = begins and { at = math.floor(time), ["until"] = job.at_least and math.ceil(time + job.at_least), node = node,
     slot = job.slot } or nil
   if job then one.plan = job.plan or one.plan end
+  levels.note(one, job, node)
   return or_none(one)
+end
+
+--- The marks with the level of a candidate that has lost its slot to a lower one.
+-- @tparam[opt] table found those of the record that it is written over
+-- @tparam[opt] Job job of the candidate
+-- @string node the candidate's
+-- @treturn table or nil: nothing is to be written
+function runs.risen(found, job, node)
+  if not levels.is_above(found, job) then return nil end
+  local one = copy_of(found)
+  levels.note(one, job, node)
+  return one
 end
 
 local function failure_of(job, node, before)

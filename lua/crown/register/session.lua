@@ -95,7 +95,7 @@ end
 function Session:me(trusts, member)
   local me = self.own
   me.at, me.time, me.longest, me.trusts = self.at, self.env.time(), math.max(self.ttl, self.seen.longest), trusts
-  me.least, me.job = member and member.least, member and member.job
+  me.least, me.job, me.now = member and member.least, member and member.job, self.env.now()
   me.rank, me.retry = member and member.rank, member and member.retry
   me.marks, me.whole, me.settled = self.store.marks, self.store.whole, self.settled
   return me
