@@ -14,8 +14,11 @@ local write_file = require "support.write_file"
 local SOON, TTL = 40, 3 -- seconds
 local MINUTE = 60
 
--- How far a clock is ahead that shows so many seconds before the next full minute.
-local function before_the_minute(seconds) return (MINUTE - seconds - os.time()) % MINUTE end
+-- How far a clock is ahead that shows so many seconds before the next full minute, and is set forward to that.
+local function before_the_minute(seconds, ahead)
+  ahead = ahead or 0
+  return ahead + (MINUTE - seconds - os.time() - ahead) % MINUTE
+end
 
 describe("crown-lua cron on three hosts", function()
   local stores = {}
@@ -60,11 +63,15 @@ describe("crown-lua cron on three hosts", function()
     assert(fine, one:output())
   end
 
-  -- All of them wait before any of their clocks comes to the minute.
-  local function start_three(seconds, store)
-    for i = 1, 3 do start("host" .. i, WrongClock.new(before_the_minute(MINUTE - 1)), store) end
+  -- All of them wait before any of their clocks comes to the minute. `seconds` says how long before that each is then.
+  local function start_all(seconds, store)
+    for i = 1, #seconds do start("host" .. i, WrongClock.new(before_the_minute(MINUTE - 1)), store) end
     for _, one in pairs(hosts) do says(one, "jobs are read") end
-    for i = 1, 3 do hosts["host" .. i].clock:set(before_the_minute(seconds[i])) end
+    for i = 1, #seconds do
+      local clock = hosts["host" .. i].clock
+      clock:set(before_the_minute(seconds[i], clock.seconds))
+    end
+    return hosts.host1
   end
 
   -- Each run: when it was due, where, and the epoch.
@@ -94,7 +101,7 @@ describe("crown-lua cron on three hosts", function()
   for _, store in ipairs { "redis", "postgres" } do
     it("runs an occurrence once, also where the clocks are apart, and keeps what it writes, on " .. store, function()
       crontab("output=keep", "echo 'ran here'")
-      start_three({ 3, 6, 9 }, store)
+      start_all({ 3, 6, 9 }, store)
       local found = runs(1)[1]
       all_know(found, "ran on " .. found.node)
       assert.equal(0, found.slot % MINUTE)
@@ -108,7 +115,7 @@ describe("crown-lua cron on three hosts", function()
 
     it("begins it again where its host dies in the middle, on " .. store, function()
       crontab("", "[ $(wc -l < " .. dir .. "/ran) -gt 1 ] || sleep 600")
-      start_three({ 3, 3, 3 }, store)
+      start_all({ 3, 3, 3 }, store)
       local first = runs(1)[1]
       hosts[first.node]:hurt("KILL", "supervise", "runtime")
       hosts[first.node]:wait()
@@ -121,9 +128,17 @@ describe("crown-lua cron on three hosts", function()
     end)
   end
 
+  it("counts a job as failed that has its warden killed", function()
+    crontab("", "kill -9 $PPID; sleep 600")
+    local one = start_all { 3 }
+    says(one, "the job has failed [^\n]*its warden")
+    says(one, "leadership%.rejected [^\n]*failed on host1")
+    assert.equal(1, #ran())
+  end)
+
   it("tries a job that fails again, on another host first, and as often as it is told to", function()
     crontab("retries=1", "exit 7")
-    start_three { 3, 3, 3 }
+    start_all { 3, 3, 3 }
     local found = runs(2)
     assert.equal(found[1].slot, found[2].slot)
     assert.are_not.equal(found[1].node, found[2].node)
@@ -142,7 +157,7 @@ WHO=you
 #: name=says-%d
 * * * * * cat; echo "to $WHO" >&2%%one%%two
 ]]):format(serial, dir, serial, serial))
-    local one = start("host1", WrongClock.new(before_the_minute(3)))
+    local one = start_all { 3 }
     says(one, "the job takes too long, and is ended name=long")
     says(one, "leadership%.rejected name=long[^\n]*failed on host1 [^\n]*: it took longer than 1 s")
     for _, line in ipairs { { "one", "stdout" }, { "two", "stdout" }, { "to you", "stderr" } } do
@@ -212,8 +227,8 @@ WHO=you
       lines[#lines + 1] = ("* * * * * echo $CROWN_SLOT_TIME %s 1 >> '%s/ran'"):format(kind, dir)
     end
     write_file(path, table.concat(lines, "\n") .. "\n")
-    local clock = WrongClock.new(before_the_minute(3))
-    local one = start("host1", clock)
+    local one = start_all { 3 }
+    local clock = one.clock
     local first = runs(3)[1].slot
     says(one, ("the job has ended.*"):rep(3))
     one:signal "TERM"
@@ -242,8 +257,8 @@ WHO=you
         assert.equal(0, done.code, done.stderr)
       end
     end
-    local clock = WrongClock.new(before_the_minute(3))
-    local one = start("host1", clock)
+    local one = start_all { 3 }
+    local clock = one.clock
     local first = runs(2)[1].slot
     says(one, ("the job has ended.*"):rep(2))
     order "pause"
@@ -262,8 +277,8 @@ WHO=you
 
   it("runs nothing twice where a clock is set back, and once what a clock leaps over", function()
     crontab ""
-    local clock = WrongClock.new(before_the_minute(3))
-    local one = start("host1", clock)
+    local one = start_all { 3 }
+    local clock = one.clock
     local first = runs(1)[1].slot
     says(one, "the job has ended")
     clock:set(first - os.time() - 1) -- that minute comes again in a second
@@ -277,7 +292,7 @@ WHO=you
 
   it("does not run again on a host whose clock is behind, and that comes later", function()
     crontab ""
-    start("host1", WrongClock.new(before_the_minute(3)))
+    start_all { 3 }
     runs(1)
     says(hosts.host1, "the job has ended")
     start("host2", WrongClock.new(before_the_minute(3) - 10 * MINUTE))

@@ -85,4 +85,12 @@ describe("a crontab", function()
       assert.equal(case[2], refused(case[1]))
     end)
   end
+
+  it("has no byte NUL, which would end a candidate when the job is due", function()
+    for _, line in ipairs { "* * * * * echo a\0b", "A=b\0c", "* * * * * cat%a\0b" } do
+      local jobs, problems = crontab.read("CRON_TZ=UTC\n" .. line .. "\n")
+      assert.same({ 0, 1, 2 }, { #jobs, #problems, problems[1].line })
+      assert.matches("a byte NUL", problems[1].message)
+    end
+  end)
 end)

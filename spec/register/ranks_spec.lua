@@ -168,7 +168,7 @@ describe("a candidate with a preference", function()
     assert.is_nil(select(2, third.claim()).asks_in)
   end)
 
-  it("asks one of the last resort to go at once, whatever its own level", function()
+  it("asks one of the last resort to go when it has waited for a second, whatever its own level", function()
     one.release()
     one.rank = { level = 0, is_last = true }
     assert.is_false((one.claim()))
@@ -176,8 +176,30 @@ describe("a candidate with a preference", function()
     assert.is_true((one.claim()))
     assert.same({ ranks = { n = ranks.LAST } }, here.record("a").orders)
     local other = another(nil)
+    assert.equal(1, select(2, other.claim()).asks_in)
+    assert.is_nil(here.record("a").orders.to)
+    here.pass(1)
     other.claim()
     assert.same({ "o", "preference 0 over the last resort" }, { here.record("a").orders.to, here.record("a").orders.why })
+  end)
+
+  it("says it no more than once in a TTL where another one of its node's name has written over it", function()
+    local other, same = another { level = 7 }, another { level = 5 }
+    other.claim()
+    same.claim()
+    local serial = here.record("a").serial
+    for _ = 1, 5 do
+      other.claim()
+      same.claim()
+    end
+    assert.equal(serial, here.record("a").serial)
+    for _ = 1, 6 do
+      here.pass(2)
+      one.refresh()
+      one.look()
+    end
+    other.claim()
+    assert.same({ ranks = { o = 7 } }, here.record("a").orders)
   end)
 
   it("looks again where another one has written first, and goes on where nobody knows", function()

@@ -19,6 +19,17 @@ local function shown(bytes)
   return table.concat(lines, "\n") .. "\n"
 end
 
+local ROUNDED = 1 -- seconds between what two looks at the wall clock say of one moment
+
+-- A run that was not begun as a job of cron, or could not be started, leaves nothing.
+local function say_whose(name, found, marks)
+  local last = 0
+  for _, mark in ipairs { "done", "failed" } do last = math.max(last, type(marks[mark]) == "table" and marks[mark].at or 0) end
+  if last <= found.began + ROUNDED then return end
+  output.say("info", ("the last run of '%s' has left nothing here; this is of the run of %s on %s"):format(name,
+    os.date("%Y-%m-%d %H:%M:%S", found.began), printable(found.node)))
+end
+
 --- Shows what is kept of one job.
 -- @tparam table options of the command line
 -- @tparam table words of the command line
@@ -29,7 +40,7 @@ function kept.show(options, words)
   end
   if words[1] then usage.error("info: --output shows one job: leave '%s' out", words[1]) end
   store.expect_marks "info --output"
-  local read, opts, word = store.find("info", "output")
+  local read, opts, word, module = store.find("info", "output")
   local name = store.election(opts, options.output)
   local found, problem, code = read(opts, name)
   if found == nil then return store.unreachable("info", problem, code) end
@@ -43,6 +54,7 @@ function kept.show(options, words)
       output = found.bytes })
     return 0
   end
+  say_whose(name, found, store.caller(word, module, "runs")(opts, name) or {})
   if found.written > #found.bytes then
     output.say("info", ("these are the last %d of %d bytes"):format(#found.bytes, found.written))
   end

@@ -105,6 +105,8 @@ function Reader:refuse_stray()
 end
 
 function Reader:read_line(text)
+  local nul = text:find("\0", 1, true)
+  if nul then return self:complain(nul, "a byte NUL, which no command can have: take it out") end
   if text:find "^%s*#:" then
     self:refuse_stray()
     local found, problems = options.read(text:match "^%s*(.*)$")

@@ -144,6 +144,14 @@ heard["child.exited"] = function(run, event)
     { took = run.marks.result.took, code = event.code, signal = event.signal, error = event.error })
 end
 
+-- What was killed with its keeper or its warden may kill those each time, so it has failed like any other.
+heard["child.killed"] = function(run, event)
+  if not event.error or not run.marks.since then return end
+  outcome.ended(run.marks, { error = event.error })
+  run.course.settings.board:failed(run.course.job.name)
+  say("warn", run, "the job has failed", { error = event.error })
+end
+
 -- The job is over by then, and another host may run it again: it is worth a try or two, and no more.
 local function keep_output(run)
   local bytes, written = run.election:output()

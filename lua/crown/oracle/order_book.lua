@@ -61,7 +61,8 @@ local function me_of(member)
   local now, rank = core.now(), member.rank
   return { node = member.book.node, rank = rank, retry = member.retry, time = env.time(),
     waited = now - math.max(member.waits or now, rank and rank.since or -math.huge),
-    asked_ago = now - (member.asked or -math.huge), within = ranks.within(member.ttl, member.retry) }
+    asked_ago = now - (member.asked or -math.huge), told_ago = now - (member.told_at or -math.huge),
+    within = ranks.within(member.ttl, member.retry) }
 end
 
 -- What a leader has outlived keeps it from nothing.
@@ -215,13 +216,15 @@ function Member:ask(holder)
   self.holder = holder
   if not self.rank and not (self.found and self.found.ranks) then return nil end
   self.waits = self.waits or core.now()
-  local left
+  local left, tells
   write_over(self, function()
     local wanted, asks
     wanted, asks, left = ranks.asked(self.found, me_of(self), holder)
     if asks then self.asked = core.now() end
+    tells = wanted ~= nil
     return wanted
   end)
+  if tells then self.told_at = core.now() end
   return left
 end
 

@@ -194,7 +194,8 @@ local function wish(session, member, seen)
   local now, me, rank = session.env.now(), session:me(member.trusts, member), member.rank
   member.waits = member.waits or now
   me.waited = now - math.max(member.waits, rank and rank.since or member.waits)
-  me.asked_ago, me.within = now - (member.asked or -math.huge), ranks.within(session.ttl, member.retry)
+  me.asked_ago, me.told_ago = now - (member.asked or -math.huge), now - (member.told_at or -math.huge)
+  me.within = ranks.within(session.ttl, member.retry)
   return rule.ask(me, seen)
 end
 
@@ -227,13 +228,15 @@ local function stand_by(session, member, seen)
   if not member.rank and not (found.orders and found.orders.ranks) then return nil end
   local one, asks, left = session.env.atomic(wish, session, member, seen)
   if not one then return left end
-  local before = member.asked
-  if asks then member.asked = session.env.now() end -- also where there is no answer
+  local before, told_before = member.asked, member.told_at
+  member.told_at = session.env.now() -- also where there is no answer
+  if asks then member.asked = member.told_at end
   local version = put_beside(session, member, seen, one)
-  if version == false then member.asked = before end
+  if version == false then member.asked, member.told_at = before, told_before end
   if not version then return version end
   return left
 end
+
 -- @return as of `claim`, or "lost": another one was faster
 local function doubt(session, member, seen, one)
   local slot, text = member.slot, record.text(one, session.env.nonce())

@@ -21,6 +21,7 @@ local ranks = {}
 ranks.LAST = -1000000
 
 local WAIT, LOOKS = 2, 2 -- seconds at least, and pauses between two looks of others, that they are left to claim first
+local SOON = 1 -- seconds until a leader of the last resort is asked to go: who only looks in, as run --once does, asks nobody
 local WITHIN, WITHIN_LOOKS = 1, 3 -- TTLs, and such pauses, in which a leader that was asked goes, and the other one comes
 
 local function list_of(found)
@@ -127,7 +128,7 @@ end
 local function patience_of(rank, level, theirs, holder)
   if rank and rank.wanted == holder then return 0 end
   if theirs >= level then return nil end
-  return theirs == ranks.LAST and 0 or rank and rank.preempt
+  return theirs == ranks.LAST and SOON or rank and rank.preempt
 end
 
 -- @return whether the leader is asked to go now; the seconds until it will be, or nil
@@ -148,7 +149,8 @@ function ranks.within(ttl, retry) return math.max(WITHIN * ttl, WITHIN_LOOKS * (
 --- What a candidate that waits writes beside the leader: its level, and a hand-over to itself where that is due.
 -- @tparam[opt] table found orders of the record
 -- @tparam table me `node`, `rank`, `time` of day in ms; in seconds `waited`, for how long it has waited and could have led;
--- `asked_ago`, since when it has asked last; `within`, for how long others leave it the election
+-- `asked_ago`, since when it has asked last; `told_ago`, since when it has written its level last; `within`, for how long others
+-- leave it the election
 -- @string holder the node that leads
 -- @treturn table orders, or nil: nothing is to be written
 -- @treturn boolean whether they ask the leader to go
@@ -163,7 +165,9 @@ function ranks.asked(found, me, holder)
       why = why })
     if asking then return asking, true end
   end
-  return wanted ~= found and (wanted or {}) or nil, false, left
+  -- Levels for which there is no room, and two candidates of one node's name, would write over each other without end.
+  if wanted == found or (me.told_ago or math.huge) < me.within then return nil, false, left end
+  return wanted or {}, false, left
 end
 
 --- Levels in words.

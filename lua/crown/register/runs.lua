@@ -19,7 +19,7 @@ local printable = require "crown.text.printable"
 local runs = {}
 
 local LATER = 60 -- seconds until a candidate asks again that goes on waiting
-local AHEAD = 86400 -- seconds: a slot that is further away was written by a clock that was wrong
+local AHEAD = 900 -- seconds: a slot that is further away was written by a clock that was wrong
 local ELSEWHERE = 5 -- seconds that the host which failed last leaves to the others
 
 local TYPES = { at = "number", node = "string", took = "number", ["until"] = "number", slot = "number", count = "number",
