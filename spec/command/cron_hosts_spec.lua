@@ -63,14 +63,24 @@ describe("crown-lua cron on three hosts", function()
     assert(fine, one:output())
   end
 
-  -- All of them wait before any of their clocks comes to the minute. `seconds` says how long before that each is then.
-  local function start_all(seconds, store)
-    for i = 1, #seconds do start("host" .. i, WrongClock.new(before_the_minute(MINUTE - 1)), store) end
-    for _, one in pairs(hosts) do says(one, "jobs are read") end
-    for i = 1, #seconds do
-      local clock = hosts["host" .. i].clock
-      clock:set(before_the_minute(seconds[i], clock.seconds))
+  local function new_clock() return WrongClock.new(before_the_minute(MINUTE - 1)) end
+
+  -- All of them wait before any of their clocks comes to the minute. `seconds` says by node how long before that it is then.
+  local function come_near(seconds)
+    for node in pairs(seconds) do says(hosts[node], "jobs are read") end
+    for node, left in pairs(seconds) do
+      local clock = hosts[node].clock
+      clock:set(before_the_minute(left, clock.seconds))
     end
+  end
+
+  local function start_all(seconds, store)
+    local by_node = {}
+    for i = 1, #seconds do
+      by_node["host" .. i] = seconds[i]
+      start("host" .. i, new_clock(), store)
+    end
+    come_near(by_node)
     return hosts.host1
   end
 
@@ -201,18 +211,16 @@ WHO=you
       lines[#lines + 1] = ("* * * * * echo $CROWN_SLOT_TIME $CROWN_NODE $(($(date +\\%%s) - CROWN_SLOT_TIME)) >> '%s/ran'"):format(dir)
     end
     write_file(path, table.concat(lines, "\n") .. "\n")
-    local behind, clocks = 5, {} -- seconds, after which the lowest host looks at its clock again
-    for node, seconds in pairs { low = 3, high = 3 + behind, sick = 3 + behind } do
-      clocks[node] = WrongClock.new(before_the_minute(seconds))
-    end
-    start("low", clocks.low, nil, "--prefer=-1")
-    start("high", clocks.high, nil, "--prefer", "10")
-    start("sick", clocks.sick, nil, "--prefer", "20", "--healthy", "exit 7")
+    local behind = 8 -- seconds, after which the lowest host has looked at its clock again, and waited
+    start("low", new_clock(), nil, "--prefer=-1")
+    start("high", new_clock(), nil, "--prefer", "10")
+    start("sick", new_clock(), nil, "--prefer", "20", "--healthy", "exit 7")
+    come_near { low = 3, high = 3 + behind, sick = 3 + behind }
     local first = runs(jobs)
     for _, one in ipairs(first) do assert.same({ "low", true }, { one.node, one.epoch >= 2 }) end -- that one: seconds
     says(hosts.low, "leadership%.rejected [^\n]*left to hosts first, of preference 0")
     says(hosts.high, ("leadership%.rejected [^\n]*ran on low.*"):rep(jobs))
-    for _, clock in pairs(clocks) do clock:set(clock.seconds + MINUTE) end
+    for _, one in pairs(hosts) do one.clock:set(one.clock.seconds + MINUTE) end
     local found = runs(2 * jobs)
     for i = jobs + 1, 2 * jobs do
       assert.same({ "high", first[1].slot + MINUTE }, { found[i].node, found[i].slot })
