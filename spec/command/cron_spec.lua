@@ -51,6 +51,24 @@ describe("crown-lua cron --check", function()
       "3:11: 'root' is a user of this host, and no program: there is no column for the user here, unlike in /etc/cron.d" }, said)
   end)
 
+  it("refuses a file without a job, with a mark that nobody sees, and with a variable of crown-lua's own", function()
+    local said = {}
+    for i, text in ipairs { "# later\n", "\239\187\191CRON_TZ=UTC\n0 3 * * * job\n", "CRON_TZ=UTC\nCROWN_SLOT_TIME=1\n0 3 * * * job\n" } do
+      local result = check(text)
+      assert.equal(2, result.code)
+      said[i] = result.stderr:match "^crown%-lua: cron: [^:]*:(%d+:%d+: [^\n]*)\n$"
+    end
+    assert.same({ "1:1: the file has no job",
+      "1:1: the file begins with a byte order mark, which cannot be seen: save it as UTF-8 without one",
+      "2:1: CROWN_SLOT_TIME is crown-lua's to set: take the line out" }, said)
+  end)
+
+  it("warns of TZ, which is not CRON_TZ", function()
+    local result = check "TZ=Europe/Berlin\n0 3 * * * job\n"
+    assert.equal(0, result.code)
+    assert.matches("line 2: TZ is for the command alone: when it is due goes by CRON_TZ %(here Asia/Tokyo%)", result.stderr)
+  end)
+
   it("warns where the zone of each host counts", function()
     local result = check "0 3 * * * job\n"
     assert.equal(0, result.code)

@@ -94,6 +94,7 @@ local function read(words)
   if not text then usage.error("cron: %s cannot be read%s", path, problem and ": " .. problem or "") end
   local jobs, problems = crontab.read(text, host_zone())
   add_users_columns(problems, jobs)
+  if #jobs == 0 and #problems == 0 then problems[1] = { line = 1, column = 1, message = "the file has no job" } end
   return path, jobs, problems
 end
 
@@ -122,9 +123,12 @@ local function show(job)
   if #times < NEXT then output.line("         and not again in the eight years from then") end
 end
 
+local TZ = "line %d: TZ is for the command alone: when it is due goes by CRON_TZ (here %s)"
+
 -- Hosts whose zones differ would run its jobs at different times.
 local function warnings_of(jobs)
   for _, job in ipairs(jobs) do
+    if job.is_hosts_zone and job.environment.TZ then return { TZ:format(job.line, job.zone) } end
     if job.is_hosts_zone and job.zone ~= "UTC" and job.zone ~= "Etc/UTC" then
       return { ("line %d: no CRON_TZ is above it, so the time zone of each host counts (here %s): write CRON_TZ=%s at the top")
         :format(job.line, job.zone, job.zone) }
@@ -216,7 +220,6 @@ function cron.run(options, words)
   local path, jobs, problems = read(words)
   tell(path, problems, warnings_of(jobs))
   if #problems > 0 then return WRONG end
-  if #jobs == 0 then usage.error("cron: %s has no job", path) end
   local list = lister()
   control.open() -- also where nothing is due for a day
   local board = Board.new(jobs, list, os.time())

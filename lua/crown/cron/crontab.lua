@@ -23,7 +23,10 @@ local function assignment(text)
   return name, value:match "^\"(.*)\"$" or value:match "^'(.*)'$" or value
 end
 
+local MARK = "\239\187\191" -- UTF-8's byte order mark, which some editors write
+
 function Reader:assign(name, value, column)
+  if name:find "^CROWN_" then return self:complain(column, name .. " is crown-lua's to set: take the line out") end
   if name == "CRON_TZ" then
     local zone, problem = Zone.read(value)
     if not zone then return self:complain(column, "CRON_TZ: " .. problem) end
@@ -132,7 +135,13 @@ function crontab.read(text, zone_name, zone_from)
   local reader = setmetatable({ jobs = {}, problems = {}, by_name = {}, environment = {}, zone_name = zone_name,
     zone_from = zone_from or "the time zone of this host",
     is_hosts_zone = true, line = 0 }, Reader)
-  for line in (text:gsub("\r\n", "\n") .. "\n"):gmatch "(.-)\n" do
+  local has_mark = text:sub(1, #MARK) == MARK
+  if has_mark then
+    reader.line = 1
+    reader:complain(1, "the file begins with a byte order mark, which cannot be seen: save it as UTF-8 without one")
+    reader.line = 0
+  end
+  for line in (text:sub(has_mark and #MARK + 1 or 1):gsub("\r\n", "\n") .. "\n"):gmatch "(.-)\n" do
     reader.line = reader.line + 1
     reader:read_line(line)
   end

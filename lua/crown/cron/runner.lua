@@ -137,6 +137,7 @@ heard["child.started"] = function(run, event)
 end
 
 heard["child.exited"] = function(run, event)
+  if not run.marks.since then run.course.settings.board:ran(run.course.job.name) end -- it could not be started
   outcome.hear(run.marks, event)
   local fine = event.code == 0
   if fine then run.course:pass(run.slot) else run.course.settings.board:failed(run.course.job.name) end
