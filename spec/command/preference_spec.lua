@@ -73,6 +73,7 @@ describe("a preference", function()
         leads "first"
         is_preferred "first last resort"
         election:says(first, "leadership.barred [^\n]*reason=unhealthy")
+        election:says(first, "is unhealthy here %(exit code 1%), and is led here only where nobody else does")
         write_file(dir .. "/second", "")
         local second = start("second", "--healthy", ("test -e %s/second"):format(dir), "--last-resort")
         leads "second"

@@ -81,6 +81,13 @@ describe("a Redis server that refuses a candidate", function()
     has("the server refuses a write: no answer in time", checked.stdout)
   end)
 
+  it("keeps no command from running once whose user may not subscribe", function()
+    server:call("ACL", "SETUSER", "deaf", "on", ">secret", "~*", "&*", "+@all", "-subscribe")
+    local url = ("redis://deaf:secret@127.0.0.1:%d?trust_empty=true&amnesia_wait=0"):format(server.port)
+    local result = run { "run", "--oracle", url, "--once", "deaf", "echo", "ran" }
+    assert.same({ 0, "ran\n" }, { result.code, result.stdout }, result.stderr)
+  end)
+
   it("is not told to have a wrong host or port where nobody listens at a socket", function()
     local tried = try "redis+unix:///nowhere.sock"
     assert.equal(3, tried.code)

@@ -230,6 +230,7 @@ local function give_up_when_not_leader(election, job, options, on_led)
     if not waiting then judge() end
   end
   events.on("oracle.error", function(event)
+    if event.server and not event.name then return end -- of a connection, which may lack what a claim does not need
     problem, code = event.error, event.fault == "usage" and MISUSED or UNREACHABLE
     answer()
   end)

@@ -87,6 +87,8 @@ local function lead_as_the_last(handle, who)
   handle:allow "unhealthy"
 end
 
+local LAST_RESORT = "'%s' is unhealthy here (%s), and is led here only where nobody else does"
+
 local function turn(check, handle, who, healthy, why)
   if healthy then
     if who.rank and who.rank.is_last then
@@ -96,8 +98,11 @@ local function turn(check, handle, who, healthy, why)
     preference.allowed(who)
     return handle:allow "unhealthy"
   end
-  handle:bar("unhealthy", printable(core.redact(tostring(why))):sub(1, LONGEST))
-  if check.last_resort then core.detach(lead_as_the_last, handle, who) end
+  local words = printable(core.redact(tostring(why))):sub(1, LONGEST)
+  handle:bar("unhealthy", words)
+  if not check.last_resort then return end
+  core.log("warn", LAST_RESORT:format(printable(who.name), words), {})
+  core.detach(lead_as_the_last, handle, who)
 end
 
 -- Answers in a row count: `fail` of them make a candidate unhealthy, `pass` of them healthy again; the first one alone decides.
