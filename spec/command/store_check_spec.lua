@@ -331,7 +331,7 @@ describe("crown-lua check --store", function()
     replica:call("REPLICAOF", "127.0.0.1", tostring(server.port))
     local old = check(("redis://127.0.0.1:%d"):format(replica.port))
     assert.equal(2, old.code, old.stdout .. old.stderr)
-    assert.matches("PROBLEM%s+the server is a replica: it takes no writes", old.stdout)
+    assert.matches("PROBLEM%s+the server is a replica: name the primary, or its Sentinels", old.stdout)
     local path = write_file(tempdir() .. "/app.lua", ([[require("crown").elect { name = "c", oracle = { "redis",
       urls = { "redis://127.0.0.1:%d", "redis://127.0.0.1:%d", "redis://127.0.0.1:1" } } }]])
       :format(server.port, replica.port))

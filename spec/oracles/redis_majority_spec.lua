@@ -268,7 +268,7 @@ describe("a majority of Redis servers", function()
       { "info", "--oracle", places(1, 1, 2) }, { "check", app } } do
       local result = run(args)
       assert.equal(2, result.code, result.stdout .. result.stderr)
-      assert.matches("two of these servers are one: [%w.:]+", result.stdout .. result.stderr)
+      assert.matches("two of these servers are one: [%w.:%[%]]+", result.stdout .. result.stderr)
     end
   end)
 

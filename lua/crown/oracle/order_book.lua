@@ -61,7 +61,7 @@ local function me_of(member)
   local now, rank = core.now(), member.rank
   return { node = member.book.node, rank = rank, retry = member.retry, time = env.time(),
     waited = now - math.max(member.waits or now, rank and rank.since or -math.huge),
-    asked_ago = now - (member.asked or -math.huge), told_ago = now - (member.told_at or -math.huge),
+    asked_ago = now - (member.asked or -math.huge), told_ago = ranks.told_ago(member.level_told, rank, now),
     within = ranks.within(member.ttl, member.retry) }
 end
 
@@ -189,7 +189,7 @@ end
 
 --- Its claim has ended the pause, or the hand-over, that stood there.
 function Member:won()
-  self.waits = nil
+  self.waits, self.level_told = nil, nil
   local is_other, _, rest = self:rest()
   if not is_other then return end
   local version = self.version or false
@@ -224,7 +224,7 @@ function Member:ask(holder)
     tells = wanted ~= nil
     return wanted
   end)
-  if tells then self.told_at = core.now() end
+  if tells then self.level_told = ranks.telling(self.rank, core.now()) end
   return left
 end
 

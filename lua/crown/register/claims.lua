@@ -64,7 +64,7 @@ local function win(session, member, one, duty, answer, text)
   limits.note(session, term)
   session.terms[slot.name], session.led = slot, session.led + 1
   session.most = math.max(session.most, session.led)
-  slot.orders, member.waits = nil, nil -- what was ordered of the term before is over
+  slot.orders, member.waits, member.level_told = nil, nil, nil -- what was ordered of the term before is over
   cleaning.note(session, slot.holder) -- same (order): nobody else runs before all of this is noted
   member:stand(true) -- same (order): as above
   session.seen:learn(slot, one)
@@ -194,7 +194,7 @@ local function wish(session, member, seen)
   local now, me, rank = session.env.now(), session:me(member.trusts, member), member.rank
   member.waits = member.waits or now
   me.waited = now - math.max(member.waits, rank and rank.since or member.waits)
-  me.asked_ago, me.told_ago = now - (member.asked or -math.huge), now - (member.told_at or -math.huge)
+  me.asked_ago, me.told_ago = now - (member.asked or -math.huge), ranks.told_ago(member.level_told, rank, now)
   me.within = ranks.within(session.ttl, member.retry)
   return rule.ask(me, seen)
 end
@@ -228,11 +228,11 @@ local function stand_by(session, member, seen)
   if not member.rank and not (found.orders and found.orders.ranks) then return nil end
   local one, asks, left = session.env.atomic(wish, session, member, seen)
   if not one then return left end
-  local before, told_before = member.asked, member.told_at
-  member.told_at = session.env.now() -- also where there is no answer
-  if asks then member.asked = member.told_at end
+  local before, told_before, now = member.asked, member.level_told, session.env.now()
+  member.level_told = ranks.telling(member.rank, now) -- also where there is no answer
+  if asks then member.asked = now end
   local version = put_beside(session, member, seen, one)
-  if version == false then member.asked, member.told_at = before, told_before end
+  if version == false then member.asked, member.level_told = before, told_before end
   if not version then return version end
   return left
 end

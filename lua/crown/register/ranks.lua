@@ -140,6 +140,21 @@ local function is_due(found, me, holder)
   return left <= 0, left > 0 and left or nil
 end
 
+--- Notes that a candidate tells its level.
+-- @tparam[opt] table rank
+-- @number now
+-- @treturn table for `told_ago`
+function ranks.telling(rank, now) return { level = ranks.level(rank), at = now } end
+
+--- Since when a candidate has told the level that it has now.
+-- @tparam[opt] table told see `telling`
+-- @tparam[opt] table rank
+-- @number now
+-- @treturn number seconds
+function ranks.told_ago(told, rank, now)
+  return told and told.level == ranks.level(rank) and now - told.at or math.huge
+end
+
 --- For how long others leave an election to a candidate that asks for it.
 -- @number ttl in seconds
 -- @number[opt] retry as in `wait`
