@@ -104,7 +104,9 @@ void gather_line(struct gather *gather, enum log_level level, const char *event,
     static const char *const keys[] = {"error", "reason", "phase"};
     struct saying saying = {.event = event, .oracle = text_of(fields, count, "oracle")};
     struct gather_cause *cause = NULL;
-    const unsigned some = level >= LOG_WARN ? 3 : 2; /* wins are told of each, without a cause */
+    /* wins, and how a command ended, are told of each, without a cause */
+    const bool is_phase = level >= LOG_WARN && strncmp(event, "leadership.", 11) == 0;
+    const unsigned some = is_phase ? 3 : 2;
     for (unsigned i = 0; i < some && saying.text == NULL; i++) {
         saying.key = keys[i];
         saying.text = text_of(fields, count, saying.key);

@@ -1,8 +1,8 @@
 /**
  * Lines of the log that say the same of many elections: the first of them are written as they are,
  * the others are counted in one line, once a second. They say the same where event, oracle and
- * cause are: the field "error", or, where there is none, "reason"; of a warning that has neither,
- * "phase".
+ * cause are: the field "error", or, where there is none, "reason"; of a warning on leadership that
+ * has neither, "phase".
  */
 #ifndef CROWN_TELEMETRY_GATHER_H
 #define CROWN_TELEMETRY_GATHER_H
