@@ -102,7 +102,7 @@ describe("what a runtime has seen", function()
     now = 110
     local found, problem = seen:note(entry, { text = "nonsense", version = 2, memory = "m" }, now)
     assert.is_nil(found)
-    assert.matches("^'a': the store's value is not a record of an election: \"nonsense\"; stop", problem)
+    assert.matches("^'a': the store's value is not a record of an election: \"nonsense\"; is this the right store%? If so, stop", problem)
     assert.equal(10, note(record(5), 1).stood)
   end)
 end)
