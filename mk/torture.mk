@@ -5,7 +5,7 @@ SEED ?= 1
 
 .PHONY: torture
 torture: packages-test all test-helpers ## hurt candidates and stores at random, and read the children's ticks (STORE= FAULTS= SEED=; JOBS=1: hosts with a crontab)
-	@BUILD=$(BUILD) PROGRAM=$(PROGRAM) tools/run-torture.sh $(if $(JOBS),jobs:)$(STORE) $(FAULTS) $(SEED)
+	@BUILD=$(BUILD) PROGRAM=$(PROGRAM) tools/run-torture.sh $(if $(filter command,$(firstword $(origin JOBS))),jobs:)$(STORE) $(FAULTS) $(SEED)
 
 .PHONY: week
 week: packages-test all test-helpers ## a week of a crontab on three hosts and a real store, in about two minutes (STORE=redis)
