@@ -112,7 +112,8 @@ local FULL = {
     local server = start(Nats.start, { storage = "max_file: 1K" })
     local wire = Wire.open(server.port)
     wire:make_bucket("B", 1)
-    wire:ask("$KV.B.filler", nil, ("x"):rep(900))
+    wire:make_bucket("FULL", 3600) -- whose values stay
+    wire:ask("$KV.FULL.filler", nil, ("x"):rep(900))
     return server.url .. "/B?amnesia_wait=0"
   end },
   http = { step = "answered 507: it is full; make room there", start = function(start)
