@@ -50,7 +50,7 @@ end
 local function denial(session, slot, seen, sent, found)
   if seen.doubted and not found.doubt then slot.back = true end
   return { node = seen.node, epoch = seen.epoch, amnesia = seen.doubted, back = slot.back, stands = seen.stands,
-    asks_in = seen.asks_in, unsure = seen.unsure or seen.is_free, ordered = seen.ordered,
+    asks_in = seen.asks_in, unsure = seen.is_free or seen.unsure, ordered = seen.ordered,
     wait = math.max(0, seen.wait - (session.env.now() - sent)) }
 end
 
