@@ -208,9 +208,7 @@ local LIST = {
   { name = "consul", store = "consul", address = in_a_key, hurt = hurt_of_consul,
     epochs_anew = { forget = true, older = true },
     lacks = { sessions = "a connection is no session", clock = "no time of the server counts" } },
-  -- A candidate that has sat a loss out doubts an election that it takes part in next for a while longer.
-  { name = "consul_lock", store = "consul_lock", epochs_anew = { forget = true },
-    once = { ["is sat out by followers and newcomers"] = true }, hurt = function(store)
+  { name = "consul_lock", store = "consul_lock", epochs_anew = { forget = true }, hurt = function(store)
     local hurt = hurt_of_consul(store)
     hurt.delete, hurt.older = nil, nil
     return hurt

@@ -22,9 +22,8 @@ local function describe_table(start, one, title)
         local driver = start()
         local why = reason(driver, each.needs or one.needs)
         if why then return busted.pending(why) end
-        local again = each.again
-        if driver.once and driver.once[each[1]] then again = false end
-        local play = Play.new(driver, { title = title .. " / " .. each[1], ttl = each.ttl or one.ttl, line = each[2], again = again })
+        local play = Play.new(driver, { title = title .. " / " .. each[1], ttl = each.ttl or one.ttl, line = each[2],
+          again = each.again })
         local fine, problem = pcall(play.run, play)
         play:close()
         if not fine then error(problem, 0) end

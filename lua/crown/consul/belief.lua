@@ -60,6 +60,7 @@ local function wanted(self, found, sent)
   if self.index and found.index < self.index then self.is_back = true end
   if found.index ~= self.index then self.index, self.since = found.index, core.now() end
   if found.is_fine then return self.is_back and "doubt" or nil end
+  if self.is_back then self.is_back, self.since = false, core.now() end -- the doubt that stands is counted from here
   return sent - self.since >= self.seconds and "fine" or nil
 end
 
