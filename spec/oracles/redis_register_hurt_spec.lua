@@ -6,10 +6,11 @@ local eventually = require("crown.testing").eventually
 local own_servers = require "support.own_servers"
 local Player = require "support.oracle_candidate"
 local Redis = require "support.redis"
+local register = require "support.redis_register"
 
 local PATIENCE = 60
 
-local function key_of(name, what) return ("crown:{%s}:%s"):format(name, what or "record") end
+local key_of = register.key_of
 
 describe("an election in the register in Redis", function()
   local module = driven.oracle(driver)

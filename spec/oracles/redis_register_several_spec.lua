@@ -1,21 +1,13 @@
 -- The register in Redis where several servers keep it: Sentinels name a primary, or a cluster's nodes share the keys.
-local driver = require "crown.stores.redis"
 local eventually = require("crown.testing").eventually
 local own_servers = require "support.own_servers"
 local Redis = require "support.redis"
+local register = require "support.redis_register"
 local RedisCluster = require "support.redis_cluster"
 
 local PATIENCE = 60
 
-local function open(url, more)
-  local place = { url = url, timeout = 20, options = { prefix = "crown", min_replicas = 0 } }
-  for key, value in pairs(more or {}) do place.options[key] = value end
-  place.timeout = place.options.timeout or place.timeout
-  return assert(driver.open(place))
-end
-
-
-local function key_of(name, what) return ("crown:{%s}:%s"):format(name, what or "record") end
+local open, key_of = register.open, register.key_of
 
 describe("the register on a primary that Sentinels name", function()
   local MONITOR = "sentinel monitor mine 127.0.0.1 %d 2\nsentinel down-after-milliseconds mine 600000\n"

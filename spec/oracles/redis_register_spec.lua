@@ -1,22 +1,15 @@
 -- The register in Redis asked by hand: what a write names has to stand, in the memory that it names, and what an answer takes to
 -- count.
-local driver = require "crown.stores.redis"
 local eventually = require("crown.testing").eventually
 local own_servers = require "support.own_servers"
 local Redis = require "support.redis"
+local register = require "support.redis_register"
 
 local PATIENCE = 60
 
 local serial = 0
 
-local function open(url, more)
-  local place = { url = url, timeout = 20, options = { prefix = "crown", min_replicas = 0 } }
-  for key, value in pairs(more or {}) do place.options[key] = value end
-  place.timeout = place.options.timeout or place.timeout
-  return assert(driver.open(place))
-end
-
-local function key_of(name, what) return ("crown:{%s}:%s"):format(name, what or "record") end
+local open, key_of = register.open, register.key_of
 
 describe("the register in Redis", function()
   local server, store, name
