@@ -21,9 +21,9 @@ local CHANGES = "the key that says whether Consul is believed changes all the ti
 --- Makes one; nothing is asked yet.
 -- @tparam Client client
 -- @tparam table options `ttl` and `amnesia_wait` in seconds, `trust_empty`
--- @treturn Belief
+-- @treturn Belief `doubts`: how many it has seen; what was known of indexes before the last one says nothing any more
 function Belief.new(client, options)
-  return setmetatable({ client = client, key = client.prefix .. KEY, trusts = options.trust_empty,
+  return setmetatable({ doubts = 0, client = client, key = client.prefix .. KEY, trusts = options.trust_empty,
     seconds = lease.standing_time(math.max(options.ttl, options.amnesia_wait)) }, Belief)
 end
 
@@ -58,8 +58,10 @@ local function wanted(self, found, sent)
     return self.trusts and self.was_empty and "fine" or "doubt"
   end
   if self.index and found.index < self.index then self.is_back = true end
-  if found.index ~= self.index then self.index, self.since = found.index, core.now() end
+  local is_news = found.index ~= self.index
+  if is_news then self.index, self.since = found.index, core.now() end
   if found.is_fine then return self.is_back and "doubt" or nil end
+  if is_news or self.is_back then self.doubts = self.doubts + 1 end
   if self.is_back then self.is_back, self.since = false, core.now() end -- the doubt that stands is counted from here
   return sent - self.since >= self.seconds and "fine" or nil
 end

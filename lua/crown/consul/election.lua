@@ -87,7 +87,9 @@ end
 
 -- @return what stands there, by "lock", "orders" and "evicted"; or nil, message, code
 local function look(self)
-  local sent, known = core.now(), self.highest or 0
+  local sent, doubts = core.now(), self.belief.doubts
+  if self.doubts ~= doubts then self.highest, self.doubts = nil, doubts end
+  local known = self.highest or 0
   local answer, problem, code = self.client:ask({ path = place.path(self.base) .. "?recurse&consistent", is_urgent = true },
     self.timeout)
   if not answer then return nil, problem, code end
