@@ -48,18 +48,6 @@ describe("a NATS server", function()
     assert.matches("nats at [^ ]+: refresh=1.9 is too near the TTL of the bucket NEAR, which is 2 s: give at most 1.8", tried.stderr)
   end)
 
-  it("whose bucket's TTL was changed and changed back: the wait names that", function()
-    ask("CREATE", make "TURNED")
-    local one = leader(server.url .. "/TURNED?trust_empty=true", "x")
-    finally(function() one:destroy() end)
-    ask("UPDATE", make("TURNED", { max_age = 4e9 }))
-    local again = "the TTL of the bucket TURNED was changed from 4 s to 2 s"
-    eventually(function() return one:output():find("changed from 2 s to 4 s", 1, true) end, 20)
-    ask("UPDATE", make "TURNED")
-    eventually(function() return one:output():find(again, 1, true) end, 20)
-    assert.is_nil(one:output():find("may have lost records", 1, true))
-  end)
-
   it("that dies: the end of the term names the cause, and not only a silence", function()
     local one = leader(server.url .. "/DIES?ttl=2&trust_empty=true", "x")
     finally(function() one:destroy() end)
