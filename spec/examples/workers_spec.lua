@@ -1,4 +1,4 @@
--- The workers that the pages show in other languages: each is run under crown-lua where its interpreter is there, and otherwise not.
+-- The workers that the pages show in other languages run under crown-lua, those of Django and Rails in applications of their own.
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
@@ -40,18 +40,30 @@ describe("a worker of the pages", function()
     works_and_ends { "python3", write_file(tempdir() .. "/worker.py", block(PAGE, "python", "def work()")) }
   end)
 
-  where_there_is "node" ("in Node works while it leads, and ends in order", function()
+  it("in Node works while it leads, and ends in order", function()
     works_and_ends { "node", write_file(tempdir() .. "/worker.js", block(PAGE, "js", "ending")) }
   end)
 
-  where_there_is "ruby" ("in Ruby works while it leads, and ends in order", function()
-    works_and_ends { "ruby", write_file(tempdir() .. "/worker.rb", block(PAGE, "ruby", "Scheduler") .. "Scheduler.run\n") }
+  -- An application of that name in spec/support, with what the page puts into it.
+  local function application(name, files)
+    local directory = tempdir() .. "/" .. name
+    assert.equal(0, crown.exec({ "cp", "-r", "spec/support/" .. name, directory }).code)
+    for path, text in pairs(files) do
+      assert.equal(0, crown.exec({ "mkdir", "-p", (directory .. "/" .. path):match "^(.*)/" }).code)
+      write_file(directory .. "/" .. path, text)
+    end
+    return directory
+  end
+
+  it("in Rails works while it leads, and ends in order", function()
+    local directory = application("rails", { ["lib/scheduler.rb"] = block(PAGE, "ruby", "Scheduler") })
+    works_and_ends { directory .. "/bin/rails", "runner", "Scheduler.run" }
   end)
 
-  it("in Django is what Python takes", function()
-    local file = write_file(tempdir() .. "/run_scheduler.py", block(PAGE, "python", "BaseCommand"))
-    local result = crown.exec { "python3", "-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())", file }
-    assert.equal(0, result.code, result.stderr)
+  it("in Django works while it leads, and ends in order", function()
+    local directory = application("django", { ["app/__init__.py"] = "", ["app/worker.py"] = block(PAGE, "python", "def work()"),
+      ["app/management/commands/run_scheduler.py"] = block(PAGE, "python", "BaseCommand") })
+    works_and_ends { "/usr/bin/python3", directory .. "/manage.py", "run_scheduler" }
   end)
 
   where_there_is "gofmt" ("in Go is what gofmt takes, and writes", function()
