@@ -419,7 +419,7 @@ local function declare(given, group, rank)
   spec.stand_back = stand_back(plan, pace)
   if pace then spec.claim_delay = spec.claim_delay + pace:apart()
   elseif plan.is_own and not known then alike.keep(given, plan) end
-  self.state = oracle.init(where, plan.word, plan.module, opts)
+  self.state = oracle.init(where, plan.word, plan.module, opts, self)
   if settings.checking then settings.declared[#settings.declared + 1] = self end
   if self.state ~= oracle.IGNORE then
     rules.expect(where, plan.rules, plan.module, self.state, plan.word, rank and "shares")

@@ -12,10 +12,16 @@ local serial = 0
 
 --- @string url of the store
 -- @string dir of the candidates' sockets
+-- @tparam[opt] table env more of the environment of all that it runs
 -- @treturn Election with a `name` of its own
-function Election.new(url, dir)
+function Election.new(url, dir, env)
   serial = serial + 1
-  return setmetatable({ url = url, dir = dir, name = "job-" .. serial, started = {} }, Election)
+  return setmetatable({ url = url, dir = dir, env = env or {}, name = "job-" .. serial, started = {} }, Election)
+end
+
+local function environment(self, more)
+  for key, value in pairs(self.env) do more[key] = value end
+  return more
 end
 
 Election.SOON = 30 -- seconds, on a busy machine
@@ -26,7 +32,8 @@ Election.SOON = 30 -- seconds, on a busy machine
 function Election:start(node, ...)
   local args = { "--log-level", "info", ... }
   if select("#", ...) == 0 then args = { "run", "--oracle", self.url, "--log-level", "info", self.name, "sleep", "600" } end
-  local one = Candidate.start { args = args, node = node, log = tempdir() .. "/log", env = { CROWN_DIRECTORY = self.dir } }
+  local one = Candidate.start { args = args, node = node, log = tempdir() .. "/log",
+    env = environment(self, { CROWN_DIRECTORY = self.dir }) }
   self.started[#self.started + 1] = one
   return one
 end
@@ -86,7 +93,8 @@ end
 function Election:command(code, ...)
   local words = { ... }
   for i, word in ipairs(words) do words[i] = tostring(word) end
-  local result = run(words, { env = { CROWN_DIRECTORY = self.dir, CROWN_ORACLE = self.url, USER = "ann", SUDO_USER = "" } })
+  local result = run(words, { env = environment(self, { CROWN_DIRECTORY = self.dir, CROWN_ORACLE = self.url, USER = "ann",
+    SUDO_USER = "" }) })
   if code then assert.same({ code, result.stderr }, { result.code, code == 0 and "" or result.stderr }) end
   return result.stdout .. result.stderr
 end

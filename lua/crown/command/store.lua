@@ -18,6 +18,7 @@ local NEEDS = { list = "list elections", evict = "ask a leader to go", output = 
 local NO_ORDERS = "%s: elections of the oracle '%s' take no orders: %s"
 local NO_MARKS = "%s: elections of the oracle '%s' keep no marks of runs yet: %s"
 local FORMAT = "it keeps no record of an election that could have them"
+local NO_PAIR = "its module has no look_orders and swap_orders (docs/custom-oracles.md)"
 
 --- Exit code of a wrong URL.
 store.MISUSED = 2
@@ -57,7 +58,8 @@ end
 -- @treturn as `find`
 function store.ordered(verb)
   local module, _, word = store.open(verb)
-  if not module.order then usage.error(NO_ORDERS, verb, word, module.unasked or FORMAT) end
+  local why = not module.order and (oracle.is_own(module) and (module.unasked or FORMAT) or NO_PAIR)
+  if why then usage.error(NO_ORDERS, verb, word, why) end
   return store.find(verb, "order")
 end
 

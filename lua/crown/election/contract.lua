@@ -45,8 +45,26 @@ local function load_module(where, name)
 end
 
 local REQUIRED = { "init", "claim", "refresh" }
+local LOOK, SWAP = "look_orders", "swap_orders" -- the pair by which an oracle of the user's own takes operators' orders
+-- What that needs besides: who has won against an order gives back, and two texts do not say whether anybody leads.
+local FOR_ORDERS = { "abdicate", "list" }
 local OPTIONAL = { "abdicate", "handle_info", "list", "evict", "order", "runs", "nodes", "timing", "health", "rights",
-  "warnings", "laws" }
+  "warnings", "laws", LOOK, SWAP }
+
+-- Both or neither, with what they need.
+local function check_pair(where, name, module)
+  local has_look, has_swap = module[LOOK] ~= nil, module[SWAP] ~= nil
+  if has_look ~= has_swap then
+    usage.error("%s: oracle '%s' has %s and lacks %s: operators' orders need both", where, name, has_look and LOOK or SWAP,
+      has_look and SWAP or LOOK)
+  end
+  for _, fn in ipairs(has_look and FOR_ORDERS or {}) do
+    if not module[fn] then
+      usage.error("%s: oracle '%s' takes operators' orders by %s, and lacks the function %s, which they need", where, name, LOOK,
+        fn)
+    end
+  end
+end
 
 local function check_module(where, name, module)
   if type(module) ~= "table" then
@@ -62,7 +80,17 @@ local function check_module(where, name, module)
       usage.error("%s: oracle '%s': %s must be a function, not a %s", where, name, fn, type(module[fn]))
     end
   end
+  check_pair(where, name, module)
   return module
+end
+
+local obeying = setmetatable({}, { __mode = "k" }) -- what stands in for a module that takes orders by the pair
+
+-- One for each module: elections that are alike share it.
+local function with_orders(module, word)
+  if not module[LOOK] then return module end
+  obeying[module] = obeying[module] or require("crown.oracle.order_pair").oracle(module, word, oracle.IGNORE)
+  return obeying[module]
 end
 
 local function word_for(name)
@@ -97,7 +125,8 @@ function oracle.find(where, given)
     given = given[1]
   end
   if type(given) == "table" then
-    return check_module(where, "custom", given), options, given.name or "custom"
+    local word = given.name or "custom"
+    return with_orders(check_module(where, "custom", given), word), options, word
   end
   if type(given) ~= "string" then
     usage.error("%s: oracle must be a URL, a module or its name, not a %s", where, type(given))
@@ -117,7 +146,7 @@ function oracle.find(where, given)
   end
   if is_own or is_url then read_query(where, options) end
   if is_own and module.chosen then module = module.chosen(options) end -- one of several formats in the same store
-  return module, options, word, is_own and Pace.take(options) or nil
+  return with_orders(module, word), options, word, is_own and Pace.take(options) or nil
 end
 
 --- Refuses a URL that no oracle takes, and a name that no module has, also where nothing asks for it: whoever gives it expects
@@ -163,9 +192,11 @@ end
 -- @string word the oracle's name in messages
 -- @tparam table module of oracle.find
 -- @tparam table options of oracle.find, with crown_name, node, token and send
+-- @tparam[opt] table election that orders are told to, where the oracle takes them by the pair
 -- @return the oracle's state, or oracle.IGNORE
-function oracle.init(where, word, module, options)
-  local state, reason, code = oracle.call(word, module, "init", options)
+function oracle.init(where, word, module, options, election)
+  local told = module[LOOK] and election or nil
+  local state, reason, code = oracle.call(word, module, "init", options, told)
   if state == nil then
     if code == FAILED then usage.error("%s: %s", where, reason) end
     usage.error("%s: oracle '%s': %s", where, word, tostring(reason or "init returned nothing"))

@@ -70,7 +70,7 @@ local function hears_nothing() end
 
 local function obeys(module, how)
   local init, refresh, handle_info = module.init, module.refresh, module.handle_info or hears_nothing
-  function module.init(opts)
+  function module.init(opts, election)
     local self, problem, code = init(opts)
     if not self or opts.checking then return self, problem, code end
     local owner, name = how.owner(self)
@@ -78,7 +78,7 @@ local function obeys(module, how)
       return { store = how.store(self), word = how.word, leads = how.leads, patrol = how.patrol and how.patrol(self),
         looks = how.looks and how.looks(self) }
     end)
-    local member = book:join(name, self, candidate.of(opts))
+    local member = book:join(name, self, election or candidate.of(opts))
     local timing = module.timing and { module.timing(opts) } or {}
     self.orders, member.ttl, member.retry = member, timing[1] or TTL, timing[4]
     function self.prefer(_, rank) member.rank = rank end
@@ -99,7 +99,7 @@ local function obeys(module, how)
   end
   function module.handle_info(self, message)
     if message ~= "orders" then return handle_info(self, message) end
-    if not how.leads(self) then return self:claim() end
+    if not how.leads(self) then return module.claim(self) end
     if self.orders:is_sent_away() then return false, { evicted = true } end
   end
 end

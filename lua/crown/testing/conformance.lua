@@ -319,6 +319,26 @@ local function tools(suite, it, assert)
   end
 end
 
+-- The pair by which an oracle takes operators' orders.
+local function orders(suite, it, assert)
+  it("keeps a text of orders beside an election, and changes it only from the one that is named", function()
+    local _, _, election = pair(suite)
+    local module, opts = suite.module, options_of(suite)
+    local function step(was, now, done, stands)
+      assert.equal(done, module.swap_orders(opts, election, was, now))
+      assert.equal(stands, module.look_orders(opts, election))
+    end
+    local first, second = '{"why":"it\\\'s 100 % \\"full\\""}', '{"pause":true}'
+    assert.is_false(module.look_orders(opts, election))
+    step(first, second, false, false)
+    step(false, first, true, first)
+    step(false, second, false, first)
+    step(second, second, false, first)
+    step(first, second, true, second)
+    step(second, false, true, false)
+  end)
+end
+
 -- What `crown-lua check --laws` tries, where the oracle stands on a store with two verbs.
 local function laws(suite, it, assert)
   it("keeps the laws of a store that compares and swaps", function()
@@ -334,6 +354,7 @@ local function cases(suite, it, assert)
   if suite.module.abdicate then releases(suite, it, assert) end
   if suite.expires then expiry(suite, it, assert) end
   tools(suite, it, assert)
+  if suite.module.look_orders then orders(suite, it, assert) end
   if suite.module.laws then laws(suite, it, assert) end
 end
 

@@ -4,11 +4,14 @@
 --   claim NAME TOKEN CLAIM NODE TTL   granted EPOCH | denied NODE EPOCH SECONDS
 --   refresh NAME TOKEN TTL            granted EPOCH | denied NODE EPOCH SECONDS
 --   release NAME TOKEN CLAIM          released
+--   list                              leases NAME NODE EPOCH SECONDS NAME NODE ...
+--   orders NAME                       orders TEXT      (operators' orders, without spaces; - where there are none)
+--   order NAME WAS NOW                ordered | changed
 --
 -- Usage: crown-lua lease_server.lua PORT [SIT_OUT_SECONDS]
 local crown = require "crown"
 
-local leases = {}
+local leases, orders = {}, {}
 local opened = crown.now() + (tonumber(arg[2]) or 0)
 
 local function denied(lease, now)
@@ -41,7 +44,25 @@ local function release(name, token, number)
   return "released"
 end
 
-local verbs = { claim = claim, refresh = refresh, release = release }
+local function list()
+  local words, now = { "leases" }, crown.now()
+  for name, lease in pairs(leases) do
+    local left = math.max(0, lease.ends - now)
+    words[#words + 1] = ("%s %s %d %.3f"):format(name, left > 0 and lease.node or "-", lease.epoch, left)
+  end
+  return table.concat(words, " ")
+end
+
+local function look(name) return "orders " .. (orders[name] or "-") end
+
+-- Who has not seen what stands there changes nothing.
+local function order(name, was, now)
+  if (orders[name] or "-") ~= was then return "changed" end
+  orders[name] = now
+  return "ordered"
+end
+
+local verbs = { claim = claim, refresh = refresh, release = release, list = list, orders = look, order = order }
 
 local function answer(line)
   local words = {}

@@ -4,19 +4,28 @@ local crown = require "crown"
 local Oracle = {}
 Oracle.__index = Oracle
 
-function Oracle.init(opts)
-  if not opts.port then return nil, "port is required" end
-  return setmetatable({ host = opts.host or "127.0.0.1", port = opts.port, ttl = opts.ttl or 2,
-    name = opts.crown_name, node = opts.node, token = opts.token }, Oracle)
-end
+local function ttl_of(opts) return tonumber(opts.ttl) or 2 end -- in a URL it is a text
 
-function Oracle:ask(...)
-  local connection, problem = crown.tcp.connect(self.host, self.port, { timeout = self.ttl / 2 })
+-- @return the line that the server answers; or nil and a reason
+local function ask(opts, ...)
+  local connection, problem = crown.tcp.connect(opts.host or "127.0.0.1", tonumber(opts.port), { timeout = ttl_of(opts) / 2 })
   if not connection then return nil, problem end
   connection:write(table.concat({ ... }, " ") .. "\n")
   local line
-  line, problem = connection:read("*l", self.ttl / 2)
+  line, problem = connection:read("*l", ttl_of(opts) / 2)
   connection:close()
+  return line, problem
+end
+
+function Oracle.init(opts)
+  if not opts.port then return nil, "port is required" end
+  return setmetatable({ opts = opts, ttl = ttl_of(opts), name = opts.crown_name, node = opts.node, token = opts.token }, Oracle)
+end
+
+function Oracle.timing(opts) return ttl_of(opts), ttl_of(opts) / 3 end
+
+function Oracle:ask(...)
+  local line, problem = ask(self.opts, ...)
   if not line then return nil, problem end
   local epoch = line:match "^granted (%d+)$"
   if epoch then return true, self.ttl / 3, { ttl = self.ttl, epoch = tonumber(epoch) } end
@@ -33,5 +42,36 @@ end
 
 function Oracle:refresh() return self:ask("refresh", self.name, self.token, self.ttl) end
 function Oracle:abdicate() self:ask("release", self.name, self.token, self.number) end
+
+-- Who leads, for `crown-lua info`, and for all that operators order.
+function Oracle.list(opts)
+  local line, problem = ask(opts, "list")
+  if not line then return nil, problem end
+  local found = {}
+  for name, node, epoch, left in line:gmatch " (%S+) (%S+) (%d+) (%S+)" do
+    found[#found + 1] = { name = name, node = node ~= "-" and node or nil, epoch = tonumber(epoch), expires_in = tonumber(left) }
+  end
+  return found
+end
+
+-- --- operators' orders: a text beside the lease, here in words without spaces
+
+local function word_of(text) return text and (text:gsub("%W", function(c) return ("%%%02x"):format(c:byte()) end)) or "-" end
+local function text_of(word)
+  return word ~= "-" and (word:gsub("%%(%x%x)", function(code) return string.char(tonumber(code, 16)) end))
+end
+
+function Oracle.look_orders(opts, name)
+  local line, problem = ask(opts, "orders", name)
+  local word = line and line:match "^orders (%S+)$"
+  if not word then return nil, problem or line end
+  return text_of(word)
+end
+
+function Oracle.swap_orders(opts, name, was, now)
+  local line, problem = ask(opts, "order", name, word_of(was), word_of(now))
+  if line ~= "ordered" and line ~= "changed" then return nil, problem or line end
+  return line == "ordered"
+end
 
 return Oracle
