@@ -278,4 +278,30 @@ describe("the page of a store", function()
       assert.same({}, missing)
     end)
   end
+
+  -- What a reader finds on each of them under the same heading.
+  local SECTIONS = { "Use it", "What it guarantees", "When something is wrong" }
+  local HEADS = { ["| message | cause | what to do |"] = true, ["| what happens | what follows |"] = true }
+
+  local function sections_of(text)
+    local found = {}
+    for words in text:gmatch "\n## ([^\n]+)" do
+      for _, one in ipairs(SECTIONS) do found[#found + 1] = words == one and one or nil end
+    end
+    return found
+  end
+
+  for name, file in pairs(PAGES) do
+    if name ~= "registry" then -- which is no oracle alone
+      it("has the same sections as the others, with what belongs there: " .. name, function()
+        assert.same(SECTIONS, sections_of(page(file)))
+        local use, guarantees, wrong = section(file, SECTIONS[1]), section(file, SECTIONS[2]), section(file, SECTIONS[3])
+        assert.matches("\n```sh\n.-crown%-lua run .-\n```\n.*\n### Options\n.*\n| option | default | |\n", use)
+        assert.matches("\n### [^\n]-[Rr]ights\n", use)
+        assert.matches("\n%- .*\n### Not guaranteed\n\n", guarantees)
+        assert.matches("\n| message | cause | what to do |\n", wrong)
+        for head in wrong:gmatch "\n\n(|[^\n]+)" do assert.is_true(HEADS[head], head) end
+      end)
+    end
+  end
 end)
