@@ -104,6 +104,8 @@ static void emit_notice(struct candidate *candidate, const struct election_actio
     }
     if (action->notice == ELECTION_NOTICE_CLAIMED || action->notice == ELECTION_NOTICE_AMNESIA)
         outage_over(candidate); /* the store has answered, and in time */
+    if (action->notice == ELECTION_NOTICE_AMNESIA && candidate->doubted && candidate->denied_hears)
+        return; /* the doubt that was told of goes on */
     if (action->reason != ELECTION_REASON_NONE)
         fields[count++] = log_string("reason", election_reason_name(action->reason));
     const char *cause = NULL;

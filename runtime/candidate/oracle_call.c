@@ -72,7 +72,7 @@ static void read_grant(struct candidate *candidate, lua_State *L, int first,
     leader_remember(candidate, candidate_node(candidate), event->grant.epoch, -1);
 }
 
-/* denied, expires_in, node, epoch, amnesia, retry_in, error, nil, unsure: nine values from index
+/* denied, expires_in, node, epoch, amnesia, retry_in, error, hears, unsure: nine values from index
  * `first`. */
 static void read_denial(struct candidate *candidate, lua_State *L, int first,
                         struct election_event *event)
@@ -82,6 +82,7 @@ static void read_denial(struct candidate *candidate, lua_State *L, int first,
     event->denial.epoch = epoch_at(L, first + 3);
     event->denial.amnesia = lua_toboolean(L, first + 4);
     event->denial.retry_ns = seconds_at(L, first + 5, 0);
+    event->denial.hears = candidate->denied_hears = lua_toboolean(L, first + 7);
     event->denial.nobody = lua_tostring(L, first + 2) == NULL;
     candidate->denied_unsure = lua_toboolean(L, first + 8);
     const char *reason = lua_tostring(L, first + 6);

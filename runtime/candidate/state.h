@@ -113,6 +113,7 @@ struct candidate {
     bool ended;                          /* and all that it has started is gone */
     bool doubted;                        /* the store may have forgotten who leads: sat out */
     bool stands;                         /* candidate_stand */
+    bool denied_hears;                   /* what it is told may end the doubt before its time */
     bool denied_unsure;                  /* nobody knows yet whether the holder lives */
     struct scope *scope; /* what lives as long as the election: its oracle calls and what they have
                             opened, a command that belongs to no term; NULL: nothing does now */

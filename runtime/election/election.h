@@ -201,7 +201,8 @@ struct election_event {
         int64_t expires_ns; /* until the holder's lease ends; -1: not said */
         int64_t retry_ns;   /* without expires_ns: when to ask again; 0: the configured retry */
         uint64_t epoch;     /* the holder's; 0: not said */
-        bool amnesia;       /* the store forgot: neither claim nor message for `expires_ns` */
+        bool amnesia;       /* the store forgot: no claim for `expires_ns` */
+        bool hears;         /* with amnesia: the oracle keeps that wait, so a message may claim */
         bool nobody;        /* it names no holder */
     } denial;
     struct {

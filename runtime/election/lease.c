@@ -89,6 +89,7 @@ bool lease_denied(struct step *step)
     }
     election->highest_epoch = event->denial.epoch;
     step_emit(step, ELECTION_NOTICE_AMNESIA);
-    lease_sit_out(step, clock_add_ns(step->now, event->denial.expires_ns)); /* -1: it is over */
+    if (!event->denial.hears)
+        lease_sit_out(step, clock_add_ns(step->now, event->denial.expires_ns)); /* -1: it is over */
     return true;
 }

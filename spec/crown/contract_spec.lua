@@ -88,7 +88,7 @@ describe("the oracle contract", function()
     assert.same({ "unknown", "claim returned its own state as the grant, which is a table of its own with ttl, epoch, past, hold, "
       .. "cool_down: see the oracle contract" }, verdict(true, 5, STATE))
     assert.same({ "unknown", "claim returned a holder with the unknown field 'holder', and not only node, epoch, expires_in, "
-      .. "retry_in, evicted, amnesia, unsure, error: see the oracle contract" }, verdict(false, { holder = "ann" }))
+      .. "retry_in, evicted, amnesia, hears, unsure, error: see the oracle contract" }, verdict(false, { holder = "ann" }))
   end)
 
   it("tells an answer of the store from silence by its code: a store's own is a number, or in capitals", function()

@@ -240,7 +240,7 @@ local function fields(told, own)
 end
 
 local GRANT = fields("ttl epoch past hold cool_down", "refresher")
-local HOLDER = fields "node epoch expires_in retry_in evicted amnesia unsure error"
+local HOLDER = fields "node epoch expires_in retry_in evicted amnesia hears unsure error"
 
 -- Other systems have the state returned with each answer. It may have fields of these names that mean something else.
 local function stranger_in(state, answer, what, may_have)
@@ -316,7 +316,7 @@ local function wrong_with(holder)
   for _, name in ipairs { "node", "error" } do
     if not is_name(holder[name]) then return ("a holder whose %s is %s, not a text"):format(name, show(holder[name])) end
   end
-  for _, name in ipairs { "evicted", "amnesia" } do
+  for _, name in ipairs { "evicted", "amnesia", "hears" } do
     if not is_flag(holder[name]) then return ("a holder whose %s is %s, not true or false"):format(name, show(holder[name])) end
   end
   for _, name in ipairs { "expires_in", "retry_in" } do
@@ -341,8 +341,8 @@ local function denied(who, state, holder)
   if expires and expires < 0 then expires = 0 end
   local node = holder.node ~= nil and tostring(holder.node) or nil
   local reason = holder.error ~= nil and tostring(holder.error) or nil
-  local unsure = holder.unsure == true
-  return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in, reason, nil, unsure
+  local hears, unsure = holder.hears == true, holder.unsure == true
+  return "denied", expires, node, tonumber(holder.epoch), holder.amnesia == true, holder.retry_in, reason, hears, unsure
 end
 
 --- Whether a code says that the store has answered. The runtime's own codes are words in small letters; a store's are numbers, or

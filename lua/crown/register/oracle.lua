@@ -153,13 +153,28 @@ function Oracle:deadline()
   return handle and handle:deadline()
 end
 
+-- In a new store another candidate may lead that trusts it, while this one waits. Who hears of no changes looks for that.
+local function look_out(self, retry)
+  if self.looks_out or not retry then return end
+  self.looks_out = true
+  core.detach(function()
+    core.sleep(retry)
+    self.looks_out = nil
+    if not self.leading then self.election:send "changed" end
+  end)
+end
+
 local function contended(self, verdict, second, third)
   if verdict == nil then return nil, second, third end
   self.leading = verdict
   if verdict then return true, second, third end
   local wait, holder = second.wait, { node = second.node, epoch = second.epoch, error = second.ordered }
-  if second.amnesia then return self.doubts:denial(wait, not second.back, holder) end
   local retry = self.retry or self:is_deaf() and DEAF_SECONDS
+  if second.amnesia then
+    holder.hears = not second.back -- the rule keeps the wait
+    if holder.hears and wait > (retry or wait) then look_out(self, retry) end
+    return self.doubts:denial(wait, not second.back, holder)
+  end
   if retry and wait > retry then
     holder.retry_in = retry
   elseif second.ordered then

@@ -86,6 +86,7 @@ void scenario_print_event(FILE *out, const struct election_event *event, int64_t
         if (event->denial.epoch > 0)
             (void)fprintf(out, " epoch=%llu", (unsigned long long)event->denial.epoch);
         (void)fputs(event->denial.amnesia ? " amnesia" : "", out);
+        (void)fputs(event->denial.hears ? " hears" : "", out);
         (void)fputs(event->denial.nobody ? " nobody" : "", out);
         break;
     case ELECTION_EVENT_UNKNOWN:
@@ -349,15 +350,16 @@ static bool read_detail(struct election_event *event, const char *word)
     if (value == NULL) {
         event->unknown.answered |= strcmp(word, "answered") == 0;
         event->denial.amnesia |= strcmp(word, "amnesia") == 0;
+        event->denial.hears |= strcmp(word, "hears") == 0;
         event->denial.nobody |= strcmp(word, "nobody") == 0;
         event->child.failed |= strcmp(word, "failed") == 0 || strcmp(word, "unstartable") == 0;
         event->child.unstartable |= strcmp(word, "unstartable") == 0;
         event->child.untold |= strcmp(word, "untold") == 0;
         event->child.killed |= strcmp(word, "killed") == 0;
         event->child.kept |= strcmp(word, "kept") == 0;
-        return event->denial.amnesia || event->denial.nobody || event->child.failed ||
-               event->child.untold || event->child.killed || event->child.kept ||
-               event->unknown.answered;
+        return event->denial.amnesia || event->denial.hears || event->denial.nobody ||
+               event->child.failed || event->child.untold || event->child.killed ||
+               event->child.kept || event->unknown.answered;
     }
     value++;
     if (strncmp(word, "ttl=", 4) == 0)
