@@ -30,7 +30,7 @@ describe("the register's rule", function()
     "has one leader in the world whole", "has one leader in the world wholly", "has one leader in the world confirms",
     "has one leader in the world news", "has one leader in the world stale", "has one leader in the world runs",
     "has one leader in the world occurrences", "has one leader in the world preferred",
-    "has one leader in the world shared",
+    "has one leader in the world shared", "has one leader in the world healthy",
     "has one leader in the world prefers", "has one leader in the world trusts", "has one leader in the world trusting",
   } do
     local kind = title:match "%l+$"

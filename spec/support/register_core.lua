@@ -209,7 +209,7 @@ local function check_delay(world, node, job, denial)
 end
 
 local function claimed(world, node, election, sent, verdict, second, grant)
-  if verdict then
+  if verdict and not election.sick then
     election.acts_until = -math.huge
     begin_term(world, node, election, grant)
     if not granted(world, node, election, sent, grant) then return end_term(world, node, election, true) end
@@ -218,10 +218,11 @@ local function claimed(world, node, election, sent, verdict, second, grant)
   if verdict == false then
     election.leader = second.node
     check_delay(world, node, election.member.job, second)
-    local wait = not (world.preferred or world.shares or world.yields) and second.wait and chance(world, 0.5) and second.wait
+    local comes_when_asked_for = world.preferred or world.shares or world.yields or world.healthy
+    local wait = not comes_when_asked_for and second.wait and chance(world, 0.5) and second.wait
     return follow(world, node, election, wait or soon(world))
   end
-  if chance(world, 0.2) then return follow(world, node, election, soon(world)) end
+  if not verdict and chance(world, 0.2) then return follow(world, node, election, soon(world)) end
   call(world, node, election, "release", function() follow(world, node, election, soon(world)) end)
 end
 
@@ -232,7 +233,8 @@ end
 
 function claim(world, node, election)
   if election.leads or election.task then return end
-  if not election.wanted or election.barred and chance(world, 0.9) then return follow(world, node, election, soon(world)) end
+  local is_kept = not election.wanted or election.sick or election.barred and chance(world, 0.9)
+  if is_kept then return follow(world, node, election, soon(world)) end
   local sent, job = node.env.now(), election.member.job
   if job then job.started, job.result = nil, nil end
   if job and world.slot then take_slot(world, job, node.env) end

@@ -252,6 +252,7 @@ local FAULTS = {
       if election.leads then end_term(world, node, election, true) end
     end
   end,
+  sick = function(_, host) host.sick = not host.sick end,
   direct = function(world) direct(world, world.names[world.random(#world.names)]) end,
   order = function(world) order(world, world.names[world.random(#world.names)]) end,
   peer = function(world) claim_as_peer(world, world.names[world.random(#world.names)]) end,

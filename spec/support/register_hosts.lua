@@ -6,6 +6,7 @@ local after, env_of = tasks.after, tasks.env_of
 local core = require "support.register_core"
 local pairs = require("support.ordered_pairs").pairs
 local acts, follow, log, obey = core.acts, core.follow, core.log, core.obey
+local health = require "support.register_health"
 
 local PERIOD, AT_LEAST = 20, 5 -- seconds of the commands in the world runs
 local RETRIES = 1 -- of those in the world occurrences
@@ -59,6 +60,7 @@ local function member_of(world, node, election)
   if world.preferred then
     for _, part in ipairs(parts) do part.rank = node.host.rank end
   end
+  if world.healthy then parts[1].rank = { level = node.host.rank.level, preempt = node.host.rank.preempt } end
   if world.slot then
     parts[1].job = world.modules.runs.job { slot = 0, retries = RETRIES, elsewhere = true, level = node.host.level,
       yields = world.yields, since = 0 }
@@ -104,6 +106,7 @@ local function start(world, host, token)
     follow(world, node, election, world.random() * 3)
   end
   if world.shares then balance(world, node) end
+  if world.healthy then health.begin(world, node) end
   function node.hear(name, news)
     local election = node.elections[name]
     if not election then return end

@@ -66,6 +66,8 @@ return {
   preferred = { faults = faults_with { restore = 2 }, preferred = true },
   -- The same on three servers.
   prefers = { faults = faults_with {}, preferred = true, servers = 3 },
+  -- Candidates that are healthy or not, of which some lead as a last resort, and which may have preferences.
+  healthy = { faults = faults_with { sick = 60, restore = 2 }, healthy = true },
   -- Shares of one work, which are to be spread evenly over those that live.
   shared = { faults = faults_with { restore = 1 }, shares = true, names = { "a", "b", "c", "d", "e", "f", "g" }, jobs = false },
   -- A store that restarts with all that it had, under one that leads: no term ends.

@@ -111,20 +111,61 @@ local function check_runs(world, name, row, text)
   if not is_apart and world.clock.now + host.ahead / 1000 < was["until"] - 1 then breach "begun again in its period" end
 end
 
--- What preferences promise (S17): a leader is asked to go by a higher one alone, which has not asked for its patience.
-local function check_ranks(world, name, row, text, server)
-  local before, one = row and row.text and world.modules.record.parse(row.text, name), world.modules.record.parse(text, name)
+local LAST = -1000000 -- the level of who leads only where nobody else does
+local SOON, LEFT = 1, 2 -- seconds until such a leader is asked to go, and for which such a candidate leaves others the first claim
+
+local function told_level(orders, node) return orders and orders.ranks and orders.ranks[node] or 0 end
+
+-- Who tells its level tells its own, or that of the last resort where that is its host's.
+local function check_level(world, node, level, breach)
+  local host = host_of(world, node)
+  local fits = level == host.rank.level or level == LAST and host.last_resort
+  if not fits then breach(("%s has another level than %d"):format(node, level)) end
+end
+
+-- A leader is asked to go by a higher one alone, which has not asked for its patience; and one of the last resort soon, by all.
+local function check_asked(world, name, before, one, server, breach)
   local orders = one.orders
   if not orders or not orders.by or before and before.orders and before.orders.number == orders.number and before.orders.by then return end
-  local host, leader = host_of(world, orders.to), host_of(world, before.node)
-  local function breach(what) error(("%s at %.3f: %s over %s"):format(what, world.clock.now, text, row.text), 0) end
-  if host.rank.level <= leader.rank.level then breach "a leader is asked to go that is no lower" end
+  local host, level, theirs = host_of(world, orders.to), told_level(orders, orders.to), told_level(before.orders, before.node)
+  check_level(world, orders.to, level, breach)
+  if level <= theirs then breach "a leader is asked to go that is no lower" end
   host.asked = host.asked or {}
   local there = name .. server
-  local passed = world.clock.now - (host.asked[there] or -math.huge)
-  if passed < host.rank.preempt / 1.011 then breach(("asked again after %.3f s"):format(passed)) end
-  host.asked[there] = world.clock.now
+  local passed = orders.since - (host.asked[there] or -math.huge) -- as it was sent, in whole seconds
+  if passed < (theirs == LAST and SOON or host.rank.preempt) / 1.011 - 1 then breach(("asked again after %d s"):format(passed)) end
+  host.asked[there] = orders.since
   world.asks = (world.asks or 0) + 1
+end
+
+-- A claim tells the level of who makes it. That of the last resort comes when others have had the time to come first.
+local function check_claim(world, row, before, one, breach)
+  local is_claim = one.by and (not before or one.by ~= before.by or one.epoch ~= before.epoch)
+  if not is_claim then return end
+  local level = told_level(one.orders, one.node)
+  check_level(world, one.node, level, breach)
+  local is_last = level == LAST and before and before.by ~= one.by and (before.orders or {}).to ~= one.node
+  if is_last and world.clock.now - row.changed < LEFT / 1.011 then breach "the last resort has left others no time" end
+  if level == LAST then world.last_ones = (world.last_ones or 0) + 1 end
+end
+
+-- What preferences promise (S17).
+local function check_ranks(world, name, row, text, server)
+  local before, one = row and row.text and world.modules.record.parse(row.text, name), world.modules.record.parse(text, name)
+  local function breach(what)
+    error(("%s at %.3f: %s over %s"):format(what, world.clock.now, text, row and row.text or "nothing"), 0)
+  end
+  check_asked(world, name, before, one, server, breach)
+  check_claim(world, row, before, one, breach)
+end
+
+-- Since when who holds it does so, or since when it is free: what is written beside that changes nothing.
+local function changed(world, row, text, name)
+  local function holder_of(words)
+    local one = words and world.modules.record.parse(words, name)
+    return one and ("%s %.0f"):format(tostring(one.by), one.epoch)
+  end
+  return row and row.changed and holder_of(row.text) == holder_of(text) and row.changed or world.clock.now
 end
 
 local function perform_write(world, write, server, is_operators)
@@ -140,9 +181,11 @@ local function perform_write(world, write, server, is_operators)
   if not is_operators and not world.careless then check_orders(world, write.name, row, write.text) end
   if world.jobs and not world.modules.record.is_reserved(write.name) then check_runs(world, write.name, row, write.text) end
   local is_election = not world.modules.record.is_reserved(write.name)
-  if world.preferred and is_election and not is_operators then check_ranks(world, write.name, row, write.text, server or 1) end
+  local has_ranks = is_election and (world.preferred or world.healthy)
+  if has_ranks and not is_operators then check_ranks(world, write.name, row, write.text, server or 1) end
   local version = world.texts and write.text or unique(world)
-  shard.rows[write.name] = { text = write.text, version = version, since = world.clock.now }
+  shard.rows[write.name] = { text = write.text, version = version, since = world.clock.now,
+    changed = has_ranks and changed(world, row, write.text, write.name) or nil }
   if world.peers then
     local new = shard.rows[write.name]
     new.ends = promise_to_peers(world, shard, write.name, write.text, row and row.ends)

@@ -11,6 +11,7 @@ local acts = core.acts
 local faults = require "support.register_faults"
 local FAULTS, hurt, remember = faults.FAULTS, faults.hurt, faults.remember
 local hosts = require "support.register_hosts"
+local health = require "support.register_health"
 local pairs = require("support.ordered_pairs").pairs
 local new_token, start = hosts.new_token, hosts.start
 
@@ -24,6 +25,7 @@ local SMALL_TTL = 2
 local FLOOR = 24 -- the longest TTL there: amnesia_wait
 local MOST_EVENTS = 3e6
 local MORE_PATIENCE = 30 -- seconds, of who asks a leader to go
+local STEADY = 30 -- seconds for which the right one leads where candidates are healthy or not
 local TURNS = 12 -- TTLs in which a preferred host has its turn again
 
 local function new(options)
@@ -61,6 +63,13 @@ local function dice(seed)
   return random
 end
 
+-- Where one may not ask a leader to go for its preference, who leads in the end depends on health alone.
+local function make_health(world, host)
+  host.sick, host.last_resort = chance(world, 0.3), chance(world, 0.5)
+  host.rank = { level = world.asks_by_rank and world.random(3) - 1 or 0,
+    preempt = world.asks_by_rank and 15 + world.random() * MORE_PATIENCE or nil }
+end
+
 --- @tparam table options `seed`; `modules` of support.register_modules; `kind` of World.KINDS; `careless`: the store does not
 -- compare; `trace(line)`
 function World.new(options)
@@ -73,6 +82,7 @@ function World.new(options)
   world.modules.random = dice(31 * options.seed + 7)
   if world.slot then ahead = 400 end -- what a host has run whose clock is ahead is over for the others
   add_servers(world)
+  world.asks_by_rank = world.healthy and chance(world, 0.5)
   if world.cluster then world.at = { a = "elections1", ["@a"] = "elections1", b = "sessions1", ["@b"] = "sessions1" } end
   for _ = 1, HOSTS do
     local host = { rate = 0.99 + 0.01 * (world.random(3) - 1), offset = world.random() * 1000, ahead = world.random(ahead),
@@ -80,6 +90,7 @@ function World.new(options)
     if world.drift then host.rate, host.ttl = chance(world, 0.5) and 0.99 or 1.01, 24 end
     if world.blind then host.ttl = 6 end
     if world.preferred then host.rank = { level = world.random(3) - 1, preempt = 15 + world.random() * MORE_PATIENCE } end
+    if world.healthy then make_health(world, host) end
     if world.yields then host.level = world.random(3) - 2 end
     new_host(world, host)
   end
@@ -131,8 +142,12 @@ local function calm(world)
     world.nodes[host.number].stopped = nil
     if world.nodes[host.number].dead then start(world, host, new_token(world, host)) end
   end
+  if world.healthy then
+    for _, host in ipairs(world.hosts) do host.sick = chance(world, 0.6) end
+  end
   for _, name in ipairs(world.names) do
-    local only = world.script and 2 or chance(world, 0.7) and not (world.preferred or world.shares) and world.random(#world.hosts)
+    local all_come = world.preferred or world.shares or world.healthy
+    local only = world.script and 2 or chance(world, 0.7) and not all_come and world.random(#world.hosts)
     for _, host in ipairs(world.hosts) do
       host.wants[name] = not only or only == host.number
       world.nodes[host.number].elections[name].wanted = host.wants[name]
@@ -142,25 +157,33 @@ end
 
 -- Seconds until somebody leads when the trouble is over.
 local function bound(world)
-  return 2 * (2 * world.floor * 1.01 + 0.25) + world.floor * 1.01 + 60 + (world.preferred and 4 * MORE_PATIENCE or 0)
+  return 2 * (2 * world.floor * 1.01 + 0.25) + world.floor * 1.01 + 60 + ((world.preferred or world.healthy) and 4 * MORE_PATIENCE or 0)
     + (world.shares and 30 * #world.names or 0) + (world.yields and TURNS * world.floor or 0)
 end
 
-local function level_of(host) return host.rank and host.rank.level or host.level or 0 end
+local NOBODY = -math.huge -- the level of who may not lead
 
--- Of those who want to lead, one with the highest preference does in the end.
-local function is_first(world, node, name)
-  for _, host in ipairs((world.preferred or world.yields) and world.hosts or {}) do
-    if host.wants[name] and level_of(host) > level_of(node.host) then return false end
+local function level_of(host) return health.level(host) or NOBODY end
+
+-- The highest preference of those who want to lead: one that has it does so in the end.
+local function highest_level(world, name)
+  local highest = NOBODY
+  for _, host in ipairs(world.hosts) do
+    if host.wants[name] then highest = math.max(highest, level_of(host)) end
   end
-  return true
+  return highest
 end
 
+-- Where nobody may lead nobody does in the end.
 local function is_led(world, name)
+  local has_levels, highest, is_anybody = world.preferred or world.yields or world.healthy, highest_level(world, name), false
   for _, node in pairs(world.nodes) do
-    if acts(node, name) and is_first(world, node, name) then return true end
+    if acts(node, name) then
+      is_anybody = true
+      if not has_levels or level_of(node.host) >= highest then return highest > NOBODY end
+    end
   end
-  return false
+  return highest == NOBODY and not is_anybody
 end
 
 -- Whether no node leads more than one more than another.
@@ -178,9 +201,9 @@ end
 local function all_led(world, led, since)
   local all = true
   for _, name in ipairs(world.names) do
-    led[name] = led[name] or is_led(world, name)
+    led[name] = not world.healthy and led[name] or is_led(world, name)
     if not led[name] and since > bound(world) then
-      error(("nobody leads %s for %.0f s: %s"):format(name, since, tostring(row_of(world, name).text)), 0)
+      error(("nobody leads %s that should for %.0f s: %s"):format(name, since, tostring(row_of(world, name).text)), 0)
     end
     all = all and led[name]
   end
@@ -199,25 +222,59 @@ function World:take_back_orders()
         local rest = found.orders.ranks and { ranks = found.orders.ranks } or nil
         local text = self.modules.record.text(self.modules.rule.order(found, rest), ("taken back %d"):format(servers.unique(self)))
         shard.rows[name] = { text = text, version = self.texts and text or servers.unique(self), since = self.clock.now,
-          peer = row.peer, ends = row.ends, by = row.by }
+          peer = row.peer, ends = row.ends, by = row.by, changed = row.changed }
       end
     end
   end
 end
 
---- Trouble for a while; then somebody has to lead each election within a bound.
+-- What records say of those who lead is what others go by.
+local function check_told(world)
+  for _, name in ipairs(world.healthy and world.names or {}) do
+    local one = world.modules.record.parse(row_of(world, name).text, name)
+    for _, node in pairs(world.nodes) do
+      local told = acts(node, name) and (one.orders and one.orders.ranks or {})[node.token] or 0
+      if acts(node, name) and told ~= level_of(node.host) then
+        error(("%s leads %s by a level that it does not tell: %s"):format(node.label, name, row_of(world, name).text), 0)
+      end
+    end
+  end
+end
+
+-- Steps until all are led as they should be; where candidates are healthy or not, for a while.
+local function settle(world, ends, breathe)
+  local led, since = {}, nil
+  repeat
+    world.clock:step()
+    world.events = (world.events or 0) + 1
+    if world.events % 1000 == 0 and breathe then breathe() end
+    if world.events > MOST_EVENTS then error("too many events", 0) end
+    if world.restarts and world.trouble and world.terms > #world.names then error("a term ended", 0) end
+    local is_fine = world.clock.now > ends and all_led(world, led, world.clock.now - ends)
+    since = is_fine and (since or world.clock.now) or nil
+  until since and (not world.healthy or world.clock.now - since > STEADY)
+  check_told(world)
+end
+
+-- @return whether one was unhealthy, and is healthy now
+local function heal_one(world)
+  for _, host in ipairs(world.healthy and world.hosts or {}) do
+    if host.sick then
+      host.sick = false
+      return true
+    end
+  end
+  return false
+end
+
+--- Trouble for a while; then somebody has to lead each election within a bound. Where candidates are not healthy, one after the
+-- other becomes so after that, and again.
 -- @tparam[opt] function breathe called now and then
 -- @treturn World
 function World:run(breathe)
-  local ends, events, led = self.clock.now + self.seconds, 0, {}
   self.clock:after(self.seconds, function() calm(self) end)
-  repeat
-    self.clock:step()
-    events = events + 1
-    if events % 1000 == 0 and breathe then breathe() end
-    if events > MOST_EVENTS then error("too many events", 0) end
-    if self.restarts and self.trouble and self.terms > #self.names then error("a term ended", 0) end
-  until self.clock.now > ends and all_led(self, led, self.clock.now - ends)
+  settle(self, self.clock.now + self.seconds, breathe)
+  while heal_one(self) do settle(self, self.clock.now, breathe) end
   return self
 end
 

@@ -18,6 +18,7 @@ local term_of = packed.kind { "member", "epoch", "patrol", "text", "number", "en
 -- In one claim. Of many that begin together on a new store each may settle the place, lose the race for the record, and learn
 -- who holds it, with a look each; and the holder may change meanwhile.
 local LOOKS_MOST = 8
+local SAY_AGAIN = 0.5 -- seconds until a leader tells its level again where it may not have been written
 local CHANGED = "the record changed while it was looked at"
 local GIVEN_UP = "the claim was given up"
 
@@ -140,18 +141,20 @@ local function take(session, member, seen, one, began)
   return env.atomic(claims.grant, session, slot, began)
 end
 
--- S17: since when nobody holds it, or the session that does is over. What others write beside that changes nothing.
-local function note_free(slot, found, sent)
+-- S17: since when nobody holds it, or the session that does is over. What others write beside that changes nothing. A record is
+-- seen when it is answered, which may be long after the question was sent.
+local function note_free(slot, seen, sent)
+  local found = seen.record
   local state = ("%.0f %s"):format(found.epoch, tostring(found.by))
-  if slot.free ~= state then slot.free, slot.free_since = state, sent end
+  if slot.free ~= state then slot.free, slot.free_since = state, sent - math.min(0, seen.stood) end
   return sent - slot.free_since
 end
 
 local function judge(session, member, seen, sent)
-  local found, me = seen.record, session:me(member.trusts, member)
+  local me = session:me(member.trusts, member)
   local what, one = rule.claim(me, seen)
   if what ~= "denied" or not one.is_free then return what, one end
-  seen.free = note_free(member.slot, found, sent)
+  seen.free = note_free(member.slot, seen, sent)
   return rule.claim(me, seen)
 end
 
@@ -294,24 +297,34 @@ local function contend_by(session, member, news, began)
   return take(session, member, seen, one, began)
 end
 
---- S17: tells the level of a leader, which has changed.
+-- @return whether nothing is left to tell; false: another one was faster, or nobody knows
+local function say_level(session, member, term)
+  local name = member.slot.name
+  local answers = member.store:look { name }
+  if not answers then return false end
+  local found = record.read(answers[name], name)
+  if not (found and rule.is_ours(session:me(), found, session.at, term.epoch)) then return true end
+  local level = ranks.level(member.rank)
+  local wanted = ranks.with(found.orders, session.node, level)
+  if wanted == found.orders then return true end
+  local text = record.text(rule.order(found, wanted), session.env.nonce())
+  local results = member.store:swap { { name = name, version = answers[name].version, memory = answers[name].memory,
+    text = text } }
+  return results ~= nil and results[1] and level == ranks.level(member.rank)
+end
+
+--- S17: tells the level of a leader, which has changed; again, until it is told or the term has ended.
 -- @tparam Session session
 -- @tparam table member
 function claims.say_rank(session, member)
-  local slot = member.slot
-  local term, name = slot.term, slot.name
-  for _ = 1, LOOKS_MOST do
-    local answers = member.store:look { name }
-    local found = answers and record.read(answers[name], name)
-    local is_ours = found and term and slot.term == term and rule.is_ours(session:me(), found, session.at, term.epoch)
-    if not is_ours then return end
-    local wanted = ranks.with(found.orders, session.node, ranks.level(member.rank))
-    if wanted == found.orders then return end
-    local text = record.text(rule.order(found, wanted), session.env.nonce())
-    local results = member.store:swap { { name = name, version = answers[name].version, memory = answers[name].memory,
-      text = text } }
-    if not results or results[1] ~= false then return end
-  end
+  local slot, env = member.slot, session.env
+  local term = slot.term
+  if not term or member.says_level then return end
+  member.says_level = true
+  env.detach(function()
+    while slot.term == term and not say_level(session, member, term) do env.sleep(SAY_AGAIN) end
+    member.says_level = nil
+  end)
 end
 
 --- Looks, and claims where the rule allows it; where the store has told what stands now, it claims at once.
