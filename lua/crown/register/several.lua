@@ -268,11 +268,13 @@ local function verdict_of(member, answers)
   end
 end
 
--- A register that was away gets the term again, in an epoch of its own that is no lower.
+-- A register that was away gets the term again, in an epoch of its own that is no lower. So does one that granted a lower epoch
+-- after most had granted this one: it does not count, and without it the leader would not outlive the next register that fails.
 local function restore(env, member)
   local number, epoch = member.number, member.epoch
   for _, part in ipairs(member.parts) do
-    if not term_of(part) and part.busy == 0 then
+    local term = term_of(part)
+    if (not term or term.epoch < epoch) and part.busy == 0 then
       in_turn(env, part, function() claim_of(member, number, epoch)(part) end)
     end
   end
