@@ -1,10 +1,16 @@
 # The documentation as a site: what stands in docs/, with the Lua modules as LDoc shows them.
-.PHONY: status-pictures
-status-pictures: all packages-test ## take the pictures of the status page anew, in headless Chromium, after the page has changed
-	@tools/with-temp.sh env CROWN_LUA=$(CURDIR)/$(PROGRAM) ./$(PROGRAM) tools/status-pictures.lua docs/figures
-
 .PHONY: docs
-docs: packages-docs ## build the documentation as a site that needs no network, in build/site; dead links fail. DOCS_DATE=: not today
+docs: ## build the documentation as a site that needs no network, in build/site, with new pictures where the status page has changed
+	@tools/status-pictures.sh
+	@$(MAKE) --no-print-directory site
+
+.PHONY: status-pictures
+status-pictures: packages-test ## take the pictures of the status page anew, in headless Chromium
+	@tools/status-pictures.sh always
+
+# Dead links fail. DOCS_DATE= is the day that the pages of the modules bear, not today.
+.PHONY: site
+site: packages-docs
 	@luajit tools/check-wrapped.lua *.md $$(find docs -name '*.md')
 	@rm -rf $(BUILD)/docs $(BUILD)/site && mkdir -p $(BUILD) && cp -r docs $(BUILD)/docs
 	@ldoc --fatalwarnings --quiet -c lua/config.ld $(if $(DOCS_DATE),--date $(DOCS_DATE)) -d $(BUILD)/docs/api -p crown-lua -f markdown lua/crown > /dev/null

@@ -30,7 +30,7 @@ lint-c: packages-lint $(BUILD)/embedded.c
 PAGES = README.md CONTRIBUTING.md $(sort $(shell find docs -name '*.md'))
 
 .PHONY: lint-docs
-lint-docs: docs sentences lint-control
+lint-docs: site sentences lint-control
 
 # What lintian would find only when a package is made.
 .PHONY: lint-control
