@@ -5,6 +5,8 @@
 
 local balance = require "crown.election.balance"
 local core = require "crown.core"
+local events = require "crown.election.events"
+local retry = require "crown.core.retry"
 local settings = require "crown.election.settings"
 local slots = require "crown.election.slots"
 local usage = require "crown.check.usage"
@@ -20,6 +22,9 @@ shares.COUNT = 64
 local LOOK = 0.5 -- seconds from one look at who leads what to the next, and a random part of that more
 local SOON = 0.1 -- seconds from one look at a share that is to come to the next
 local PATIENCE = 10 -- seconds that a node waits for a share that it has asked for
+local REST_FIRST, REST_MOST = 60, 600 -- seconds for which a node asks for no share after the command of one has failed there
+local PROVES = 60 -- seconds for which the next one has to work before another is asked for, as for restart.within
+local RESTS = "asks for no more shares, since the command of one has failed here"
 
 local Shares = setmetatable({}, { __index = slots.Elections })
 Shares.__index = Shares
@@ -59,13 +64,46 @@ local function take(self, number, leader)
   rank.wanted = nil
 end
 
+-- A command that cannot work here would stop a good one elsewhere for each share that is asked for. So the node asks for none
+-- for a while, which doubles, and then for one, which has to work for some time.
+local function note_failure(self)
+  local now = core.now()
+  if now < self.rests_until and not self.is_proving then return end -- the same failure, of another share
+  if now - self.rests_until > REST_MOST then self.backoff:reset() end
+  local rest = self.backoff:next()
+  self.has_failed, self.is_proving, self.rests_until = true, false, now + rest
+  core.log("warn", RESTS, { name = self.name, node = self.node, seconds = math.floor(rest + 0.5) })
+end
+
+local function heed_failures(self)
+  local ours = {}
+  for _, one in ipairs(self.elections) do ours[one.name] = true end
+  self.backoff, self.rests_until = retry.new(REST_FIRST, REST_MOST), -math.huge
+  events.listen({ "child.exited" }, function(event)
+    if event.code ~= 0 and ours[event.name] then note_failure(self) end
+  end)
+end
+
+-- Whether it may ask for a share now.
+local function may_ask(self)
+  if core.now() < self.rests_until then return false end
+  if self.is_proving then
+    self.has_failed, self.is_proving = false, false
+    self.backoff:reset()
+  end
+  return true
+end
+
 local function spread(self)
   local number
   repeat
     core.sleep(number and SOON or LOOK * (1 + math.random()))
     local leaders, lives, is_free = look(self)
-    number = is_free and balance.pick(leaders, self.node, math.random)
-    if number then take(self, number, leaders[number]) end
+    number = is_free and may_ask(self) and balance.pick(leaders, self.node, math.random)
+    if number then
+      take(self, number, leaders[number])
+      if self.has_failed then self.is_proving, self.rests_until = true, core.now() + PROVES end
+    end
   until not lives
 end
 
@@ -94,7 +132,10 @@ function shares.elect(elect, where, given)
     self.elections[number] = elect(slots.option_of(given, "shares", "CROWN_SHARE", number), nil, self.ranks[number])
   end
   slots.end_together(self)
-  if not settings.checking then core.detach(spread, self) end
+  if not settings.checking then
+    heed_failures(self)
+    core.detach(spread, self)
+  end
   return self
 end
 
