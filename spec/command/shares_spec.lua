@@ -60,15 +60,16 @@ describe("shares", function()
     assert.is_nil(read_file(dir .. "/7"))
   end)
 
-  it("are left to the others by a node whose command cannot run there", function()
+  it("are left to the others by a node where their command fails", function()
     local one = start "one"
     becomes { one = COUNT }
-    local two = election:start("two", "run", "--oracle", election.url, "--shares", COUNT, election.name, "/nonexistent/program")
+    local two = election:start("two", "run", "--restart", "temporary", "--oracle", election.url, "--shares", COUNT, election.name,
+      "sh", "-c", "sleep 0.2; exit 1")
     election:says(two, "asks for no more shares, since the command of one has failed here[^\n]* seconds=%d+")
     becomes { one = COUNT }
     local function asked() return select(2, one:output():gsub("reason=handover", "")) end
     local before = asked()
-    crown.sleep(4) -- in which it would ask for some more
+    crown.sleep(3) -- in which it would ask for several
     assert.equal(before, asked())
     assert.is_nil(one:output():find("TWICE", 1, true))
   end)
