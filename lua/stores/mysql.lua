@@ -25,7 +25,7 @@ local driver = { word = "mysql", ttl = 15, schemes = { "mysql", "mysqls" },
   } }
 
 local DENIED = 1142 -- a command was denied
-local MISSING = { [1146] = true, [1054] = true } -- a table or a column is not there
+local MISSING = { [1146] = true, [1054] = true, [1176] = true } -- a table, a column or a key is not there
 local ELSEWHERE = { [1290] = true, [1836] = true, [1792] = true } -- the server is read-only
 local DELETED = "deleted-" -- a version that is a mark's
 

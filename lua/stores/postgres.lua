@@ -44,21 +44,36 @@ local function warn_of_fsync(self, state)
   self.told_fsync = not state.fsync
 end
 
+local function server_of(self)
+  return (self.client:condition().server:gsub("/[^/]*$", "")) -- which may name the database
+end
+
 local function look_at_table(self, bare, generation)
   local rows, problem, code = bare:query(self.sql.state, self.place.timeout, generation)
   if not rows then return nil, problem, code end
   local wrong = schema.misplaced(self.sql.table, rows[1], self.schema)
-  local place = wrong and self.client:condition().server:gsub("/[^/]*$", "") -- which may name the database
-  return rows[1], wrong and explain.named(wrong, "postgres", place)
+  return rows[1], wrong and explain.named(wrong, "postgres", server_of(self))
 end
 
-local function make(self, bare, generation, is_there)
+local REFUSED = {
+  missing = "there is no table {table}, and this user may not make it: start a candidate once as a user who may, or run the "
+    .. "statements of docs/oracle-postgres.md",
+  incomplete = "{table} is not complete, and this user may not change that: start a candidate once as the table's owner, or run "
+    .. "the statements of docs/oracle-postgres.md",
+  unkeyed = server.UNKEYED,
+}
+
+-- What the server has said, without its name and a next step: both are told with what is said here.
+local function bare_words(self, problem)
+  return (explain.bare(server_of(self), problem):gsub("; allow it %(.*$", ""))
+end
+
+local function make(self, bare, generation, state)
   local made, problem, code = bare:query(self.sql.make, self.place.timeout, generation)
   if made then return true end
   if code == NO_RIGHT then
-    problem = (is_there and "%s is not complete, and this user may not change that: start a candidate once as the table's owner, "
-      or "there is no table %s, and this user may not make it: start a candidate once as a user who may, ")
-      :format(self.sql.table) .. ("or run the statements of docs/oracle-postgres.md (%s)"):format(problem)
+    local what = state.persistence == nil and "missing" or state.keyed and "incomplete" or "unkeyed"
+    problem = ("%s (%s)"):format(REFUSED[what]:gsub("{table}", self.sql.table), bare_words(self, problem))
   end
   return nil, problem, code
 end
@@ -91,7 +106,7 @@ local function set_up(self, bare, generation)
   end
   if state and not wrong and not state.complete then
     local made
-    made, wrong, code = make(self, bare, generation, state.persistence ~= nil)
+    made, wrong, code = make(self, bare, generation, state)
     if not made then return nil, wrong, code end
     state, wrong, code = look_at_table(self, bare, generation)
   end
@@ -163,7 +178,8 @@ function Store:look(names)
   end
   if memory or self.place.only_looks then return answers end
   if self.client.bare:generation() == generation then self.client.bare:disconnect() end
-  return nil, ("a trigger of %s is off: it is made anew, where this user owns the table"):format(self.sql.table), "store"
+  return nil, ("%s lacks a trigger, or a key over lock_name: that is made anew, where this user owns the table")
+    :format(self.sql.table), "store"
 end
 
 -- What others than ourselves see of a record: whose it is, and for how long they must leave it alone. Nil: for as long as before.

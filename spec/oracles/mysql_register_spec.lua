@@ -280,6 +280,24 @@ describe("the register in MySQL", function()
     assert.matches("Aria", table.concat(assert(store:rights()), "; "))
   end)
 
+  it("writes nothing where no key keeps names apart, and says so", function()
+    for _, named in ipairs { "crown_register", "crown_register_mark" } do
+      local memory, before = look().memory, look().version
+      local version = assert(store:swap { { name = name, version = before, text = "one", memory = memory } })[1]
+      server:sql(("ALTER TABLE crown.%s DROP PRIMARY KEY, ADD PRIMARY KEY (name(500))"):format(named))
+      assert.is_nil((opened():look { name }))
+      server:sql(("ALTER TABLE crown.%s DROP PRIMARY KEY"):format(named))
+      local results = store:swap { { name = name, version = version, text = "two", memory = memory } }
+      assert.is_falsy(results and results[1])
+      local answers, problem, code = opened():look { name }
+      assert.same({ nil, "usage" }, { answers, code })
+      assert.matches(("ALTER TABLE %s ADD PRIMARY KEY (name)"):format(named), problem, 1, true)
+      assert.matches(("ALTER TABLE %s ADD PRIMARY KEY (name)"):format(named), table.concat(assert(store:rights()), "; "), 1, true)
+      server:sql(("ALTER TABLE crown.%s ADD PRIMARY KEY (name)"):format(named))
+      eventually(function() return store:look { name } end, 10)
+    end
+  end)
+
   local function user(named, rights)
     server:sql(("CREATE USER %s@'%%' IDENTIFIED BY 'open sesame'"):format(named))
     if rights then server:sql(("GRANT %s ON crown.* TO %s@'%%'"):format(rights, named)) end

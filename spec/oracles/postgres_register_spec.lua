@@ -300,6 +300,24 @@ describe("the register in Postgres", function()
     assert.is_true(look().memory ~= made_anew)
   end)
 
+  it("writes nothing where no key keeps names apart, and makes one; what stood twice is lost", function()
+    local version, before = swap(false, held()), look().memory
+    server:sql "CREATE UNIQUE INDEX partial_key ON crown_lease_v1 (lock_name) WHERE epoch > 1000000"
+    server:sql "ALTER TABLE crown_lease_v1 DROP CONSTRAINT crown_lease_v1_pkey"
+    server:sql("INSERT INTO crown_lease_v1 SELECT * FROM crown_lease_v1 WHERE lock_name = $1", name)
+    assert.is_false(assert(store:swap { { name = name, version = version, text = held(), memory = before } })[1])
+    local answers, problem = store:look { name }
+    assert.is_nil(answers)
+    assert.matches("key over lock_name", problem)
+    eventually(function() return store:look { name } end, 20)
+    assert.equal(1, tonumber(server:sql("SELECT count(*) AS n FROM crown_lease_v1 WHERE lock_name = $1", name)[1].n))
+    local found = look()
+    assert.is_false(found.text)
+    assert.is_string(found.version)
+    assert.is_true(found.memory ~= before)
+    assert.is_false((pcall(server.sql, server, "INSERT INTO crown_lease_v1 SELECT * FROM crown_lease_v1 LIMIT 1")))
+  end)
+
   it("deletes a session's row for its runtime, over the version that it names, and for nobody else", function()
     local version = swap(false, text { ttl = TTL, at = 1 }, "@gone-" .. TTL)
     local function delete(was)
@@ -479,17 +497,21 @@ describe("the register in Postgres", function()
     assert.same({}, assert(store:rights()))
   end)
 
-  it("says what its owner has to run where it may not change a table", function()
-    server:sql "DROP TABLE IF EXISTS crown_lease_v1"
-    server:sql "CREATE TABLE crown_lease_v1 (lock_name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)"
-    local other = open()
-    finally(function()
-      other:close()
-      server:sql "DROP TABLE crown_lease_v1"
+  for what, words in pairs { ["TEXT PRIMARY KEY"] = "as the table's owner, or run the statements of docs/oracle-postgres.md",
+    ["TEXT NOT NULL"] = "as the table's owner, or CREATE UNIQUE INDEX ON crown_lease_v1 (lock_name)" } do
+    it("says what its owner has to run where it may not change a table: " .. what, function()
+      server:sql "DROP TABLE IF EXISTS crown_lease_v1"
+      server:sql(("CREATE TABLE crown_lease_v1 (lock_name %s, holder TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)"):format(what))
+      local other = open()
+      finally(function()
+        other:close()
+        server:sql "DROP TABLE crown_lease_v1"
+      end)
+      local answers, problem = other:look { name }
+      assert.is_nil(answers)
+      assert.matches(words, problem, 1, true)
+      local lacks = table.concat(assert(other:rights()), "\n")
+      assert.equal(what == "TEXT NOT NULL", lacks:find(words, 1, true) ~= nil)
     end)
-    local answers, problem = other:look { name }
-    assert.is_nil(answers)
-    assert.matches("as the table's owner", problem)
-  end)
+  end
 end)
-

@@ -95,6 +95,8 @@ end
 local VIEW = "%s is a view, or a table of an engine that the server lacks, and no table that keeps what it has confirmed: rename "
   .. "it, or name another table by table=NAME in the URL"
 
+local UNKEYED = "%s has no primary key over name, so two could lead: ALTER TABLE %s ADD PRIMARY KEY (name)"
+
 --- Whether the tables are there, and can be relied on.
 -- @tparam Connection connection
 -- @number timeout seconds
@@ -112,6 +114,9 @@ function server.has_tables(connection, timeout, name)
         row[2], row[1]), "usage"
     end
   end
+  local unkeyed = { name, name .. "_mark" }
+  for _, row in ipairs(#rows == 2 and results[2].rows or {}) do table.remove(unkeyed, row[1] == unkeyed[1] and 1 or 2) end
+  if #rows == 2 and unkeyed[1] then return nil, UNKEYED:format(unkeyed[1], unkeyed[1]), "usage" end
   if #rows == 2 then return true end
   return false, missing[name] and name or name .. "_mark"
 end

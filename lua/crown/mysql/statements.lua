@@ -28,12 +28,17 @@ function statements.make(name)
   }
 end
 
---- What shows whether the tables are there: their names and engines.
+--- What shows whether the tables are there: their names and engines; and, as a second question, the names of those whose primary
+-- key has each name once.
 -- @string name
 -- @treturn string
 function statements.tables(name)
   return ("SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() "
-    .. "AND TABLE_NAME IN ('%s', '%s_mark')"):format(name, name)
+    .. "AND TABLE_NAME IN ('%s', '%s_mark'); "
+    .. "SELECT TABLE_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() "
+    .. "AND TABLE_NAME IN ('%s', '%s_mark') AND INDEX_NAME = 'PRIMARY' "
+    .. "GROUP BY TABLE_NAME HAVING COUNT(*) = 1 AND MAX(COLUMN_NAME) = 'name' AND MAX(SUB_PART) IS NULL")
+    :format(name, name, name, name)
 end
 
 --- What puts the row without a name there.
@@ -45,10 +50,12 @@ function statements.remember(name, mark)
 end
 
 -- What names the memory. A table that was made anew, from a dump for example, has another time of creation. No record is without
--- a name: both tables are asked, so that neither can be made anew before the transaction ends.
+-- a name: both tables are asked, so that neither can be made anew before the transaction ends. Without their keys, which have a
+-- claim written once, the server refuses the question.
 local MADE = "(SELECT CREATE_TIME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '%s' AND TABLE_NAME = '%s')"
-local MEMORY = "SELECT CONCAT_WS(':', %s, kept.mark, %s, %s) FROM %s_mark AS kept WHERE kept.name = '' "
-  .. "AND CAST(@@global.read_only AS CHAR) IN ('0', 'OFF') AND NOT EXISTS (SELECT 1 FROM %s WHERE name = '')"
+local MEMORY = "SELECT CONCAT_WS(':', %s, kept.mark, %s, %s) FROM %s_mark AS kept FORCE INDEX (PRIMARY) "
+  .. "WHERE kept.name = '' AND CAST(@@global.read_only AS CHAR) IN ('0', 'OFF') "
+  .. "AND NOT EXISTS (SELECT 1 FROM %s FORCE INDEX (PRIMARY) WHERE name = '')"
 
 --- What names the memory: nothing where there is no row without a name, and on a server that is read-only.
 -- @string server what names it and its start

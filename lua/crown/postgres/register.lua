@@ -23,12 +23,13 @@ local TRIGGERS = { "keep", "name", "stay" }
 
 -- Where the promises are: the cluster, its timeline, the database, the table's file, and when the server was started. A standby
 -- writes on no timeline, and refuses. A row may have been deleted or renamed while a trigger was off: the transactions that
--- made the triggers what they are are a part of it. While one is off there is none.
+-- made the triggers what they are are a part of it. While one is off there is none, nor while two rows may have one name.
 local MEMORY = [[((SELECT system_identifier::text FROM pg_control_system()) || ':' ||
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || ':' ||
   (SELECT oid FROM pg_database WHERE datname = current_database()) || ':' || pg_relation_filenode('{table}'::regclass) || ':' ||
   extract(epoch FROM pg_postmaster_start_time())::text || ':' ||
-  (SELECT string_agg(xmin::text, ',' ORDER BY tgname) FROM pg_trigger WHERE {guards} HAVING count(*) = {count}))]]
+  (SELECT string_agg(xmin::text, ',' ORDER BY tgname) FROM pg_trigger WHERE {guards}
+    HAVING count(*) = {count} AND {keyed}))]]
 
 local VERSION = "coalesce(r.version, '') || ' ' || r.holder"
 
@@ -159,7 +160,8 @@ ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_keep, ENABLE ALWAYS TRIGGER {t
 
 -- One at a time, however many start at once. Where another one has made them in another schema meanwhile, they are not made in
 -- this one. Where there was a table of ours before, what it said is lost, or a part of it: its trigger's function tells. Then the
--- store's record is marked as one that was deleted.
+-- store's record is marked as one that was deleted. A restore adds the key behind the rows, and not at all where a name stands
+-- twice by then: nobody knows which of these rows counts, so what they said is lost.
 local MAKING = [[
 DO $make$
 DECLARE
@@ -171,6 +173,16 @@ BEGIN
   END IF;
   lost := to_regproc('{table}_keep') IS NOT NULL AND (to_regclass('{table}') IS NULL OR {ours});
 ]] .. register.MAKE .. [[
+  IF NOT {keyed} THEN
+    ALTER TABLE {table} DISABLE TRIGGER {table}_keep;
+    UPDATE {table} r SET version = md5(random()::text || clock_timestamp()::text), record = NULL, holder = ' @',
+      epoch = twice.epoch FROM (SELECT lock_name, max(epoch) AS epoch FROM {table} GROUP BY lock_name HAVING count(*) > 1) twice
+      WHERE r.lock_name = twice.lock_name;
+    DELETE FROM {table} a USING {table} b WHERE a.lock_name = b.lock_name AND a.ctid < b.ctid;
+    ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_keep;
+    DROP INDEX IF EXISTS {table}_names;
+    CREATE UNIQUE INDEX {table}_names ON {table} (lock_name);
+  END IF;
 INSERT INTO {table} (lock_name, holder, expires_at, version) SELECT '@store', ' @', 'epoch', 'lost' WHERE lost
   ON CONFLICT DO NOTHING;
 END $make$]]
@@ -182,17 +194,23 @@ local GUARDS = "tgrelid = to_regclass('{table}') AND tgenabled = 'A' AND tgname 
 local OURS = [[coalesce((SELECT prosrc LIKE '%directive%' AND prosrc LIKE '%OTHERS%' FROM pg_proc
   WHERE oid = to_regproc('{table}_keep')), FALSE)]]
 
-local WHOLE = [[({columns} AND to_regclass('{table}_holder') IS NOT NULL
+-- What has a claim written once, however many write it.
+local KEYED = [[EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attname = 'lock_name'
+  WHERE i.indrelid = to_regclass('{table}') AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL
+  AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)]]
+
+local WHOLE = [[({columns} AND {keyed} AND to_regclass('{table}_holder') IS NOT NULL
   AND (SELECT count(*) FROM pg_trigger WHERE {guards}) = {count} AND {ours})]]
 
 local STATE = [[
-SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync, {whole} AS complete, current_user::text AS who,
-  (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass('{table}')) AS persistence, {placement}]]
+SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync, {whole} AS complete, {keyed} AS keyed,
+  current_user::text AS who, (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass('{table}')) AS persistence,
+  {placement}]]
 
 local RIGHTS = [[
 SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
   current_schema() IS NOT NULL AND has_schema_privilege(current_schema(), 'CREATE') AS may_create,
-  to_regclass('{table}') IS NOT NULL AS there, {whole} AS complete,
+  to_regclass('{table}') IS NOT NULL AS there, {whole} AS complete, {keyed} AS keyed,
   coalesce((SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS unlogged,
   coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS owns,
   has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify, {placement}]]
@@ -214,7 +232,7 @@ local TRIAL = { "INSERT INTO {table} (lock_name, holder, expires_at) VALUES ('@c
 function register.statements(is_shared, commit, wanted)
   local named = is_shared and "crown_lease_v1" or "crown_register_v1"
   local words = { table = named, commit = commit, channel = register.CHANNEL, version = VERSION, memory = MEMORY, whole = WHOLE,
-    ours = OURS, guards = GUARDS, count = #TRIGGERS,
+    keyed = KEYED, ours = OURS, guards = GUARDS, count = #TRIGGERS,
     columns = schema.has_columns(named, COLUMNS), placement = schema.placement { named },
     elsewhere = wanted and "NULL" or schema.elsewhere({ named }, "current_schema()") }
   local function fill(sql)

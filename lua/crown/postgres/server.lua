@@ -59,6 +59,10 @@ function server.health(client, named, wanted)
   return said
 end
 
+--- What to say of a table in which one name may stand twice.
+server.UNKEYED = "{table} has no key over lock_name, so two could lead: start a candidate once as the table's owner, or CREATE "
+  .. "UNIQUE INDEX ON {table} (lock_name)"
+
 local NEEDED = { "SELECT", "INSERT", "UPDATE" }
 
 local LACKING = [[
@@ -91,7 +95,9 @@ function server.lacks(client, sql, wanted, name)
     lack("%s's transactions are read-only: see default_transaction_read_only", row.who)
   end
   if row.unlogged then lack("%s is UNLOGGED, so a crash empties it: ALTER TABLE %s SET LOGGED", named, named) end
-  if row.there and not row.complete and not row.owns then
+  if row.there and not row.keyed and not row.owns then
+    lacks[#lacks + 1] = server.UNKEYED:gsub("{table}", named)
+  elseif row.there and not row.complete and not row.owns then
     lack("%s is not complete, and %s does not own it: see the oracle's page", named, row.who)
   elseif not row.there and not row.may_create then
     lack("there is no table %s, and %s may not create it: see the oracle's page", named, row.who)
