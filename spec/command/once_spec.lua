@@ -11,7 +11,7 @@ local Way = require "torture.way"
 
 local SOON = 30 -- seconds, on a busy machine
 local LONG = "--done-for=20h"
-local RAN = "^crown%-lua: run: '[%w-]+' ran on ann at %d+:%d+:%d+, took [%d.]+ s\n$"
+local RAN = "^crown%-lua: run: '[%w-]+' ran on ann at %d+:%d+:%d+ [+-]%d%d%d%d, took [%d.]+ s\n$"
 -- How each is started, its URL, and which of the cases that take seconds are tried there.
 local STORES = {
   { "Redis", Redis.start, function(server) return server.url .. "?ttl=3&trust_empty=true&amnesia_wait=0" end, true },
@@ -71,7 +71,7 @@ for _, store in ipairs(STORES) do
       assert.matches(RAN, once(0, "ann", { LONG, "--wait", "20" }))
       assert.equal("", once(0, "bob", { LONG, "--quiet" }))
       assert.equal("ann ", begun())
-      assert.matches("ran on ann at %d+:%d+:%d+, took [%d.]+ s", command(0, { "info", name }))
+      assert.matches("ran on ann at %d+:%d+:%d+ [+-]%d%d%d%d, took [%d.]+ s", command(0, { "info", name }))
       local done = crown.json.decode(command(0, { "info", name, "--json" })).elections[1].runs.done
       assert.same({ "ann", 72000 }, { done.node, done["until"] - math.ceil(done.at + done.took) })
     end)
@@ -87,7 +87,7 @@ for _, store in ipairs(STORES) do
     it("runs it again when it has failed, until it succeeds", function()
       assert.equal("", once(3, "ann", { LONG }, "exit 3"))
       assert.equal("", once(137, "bob", { LONG }, "kill -KILL $$"))
-      assert.matches("failed 2 times, last on bob at %d+:%d+:%d+: signal 9", command(0, { "info", name }))
+      assert.matches("failed 2 times, last on bob at %d+:%d+:%d+ [+-]%d%d%d%d: signal 9", command(0, { "info", name }))
       assert.equal("", once(0, "ann", { LONG }))
       assert.matches(RAN, once(0, "bob", { LONG }))
       assert.is_nil(command(0, { "info", name }):find("failed", 1, true))
@@ -160,7 +160,7 @@ for _, store in ipairs(STORES) do
         eventually(function() return begun() == "ann " end, SOON)
         ann:hurt("KILL", "supervise", "runtime", "keeper", "warden", "child")
         ann:wait(SOON)
-        local held = "^crown%-lua: run: '[%w-]+' is held until [%d-]* ?a?t? ?%d+:%d+:%d+, as ann began it at %d+:%d+:%d+\n$"
+        local held = "^crown%-lua: run: '[%w-]+' is held until [%d-]* ?a?t? ?%d+:%d+:%d+ %S+, as ann began it at %d+:%d+:%d+ %S+\n$"
         eventually(function() return once(1, "bob", {}):find(held) end, SOON)
         assert.equal("ann ", begun())
       end)

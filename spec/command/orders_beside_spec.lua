@@ -57,7 +57,7 @@ local function describe_store(one)
       local first, second = election:leader "one", election:follower "two"
       assert.matches("^'[%w-]+' is paused until crown%-lua resume\none leads no more\n$",
         election:command(0, "pause", name, "--why", "a new disk", "--wait", SOON))
-      local said = "paused since %d+%-%d+%-%d+ %d+:%d+:%d+ by [%w@.-]+: a new disk"
+      local said = "paused since %d+%-%d+%-%d+ %d+:%d+:%d+ [+-]%d%d%d%d by [%w@.-]+: a new disk"
       election:says(first, "leadership.lost [^\n]*reason=paused error=\"" .. said)
       election:says(second, "leadership.barred [^\n]*reason=paused error=\"" .. said)
       local third = election:start "three"

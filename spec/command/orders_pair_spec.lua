@@ -37,7 +37,7 @@ describe("an operator's order on an oracle of one's own", function()
     local one, two, three = election:leader "one", election:follower "two", election:follower "three"
     assert.matches("^'[%w-]+' is paused until crown%-lua resume\none leads no more\n$",
       election:command(0, "pause", name, "--why", "a new disk", "--wait", SOON))
-    local said = "paused since %d+%-%d+%-%d+ %d+:%d+:%d+ by [%w@.-]+: a new disk"
+    local said = "paused since %d+%-%d+%-%d+ %d+:%d+:%d+ [+-]%d%d%d%d by [%w@.-]+: a new disk"
     election:says(one, "leadership.lost [^\n]*reason=paused error=\"" .. said)
     election:says(two, "leadership.barred [^\n]*reason=paused error=\"" .. said)
     assert.matches("reason=paused", one:output())

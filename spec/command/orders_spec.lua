@@ -40,7 +40,7 @@ describe("an operator's order", function()
     local two = start "two"
     two:follows(SOON)
     assert.matches("^'[%w-]+' is paused until crown%-lua resume\none has stepped down\n$", command(0, "pause", name, "--why", "a new disk"))
-    local said = "paused since %d+%-%d+%-%d+ %d+:%d+:%d+ by ann@[%w.-]+: a new disk"
+    local said = "paused since %d+%-%d+%-%d+ %d+:%d+:%d+ [+-]%d%d%d%d by ann@[%w.-]+: a new disk"
     says(one, "leadership.lost [^\n]*reason=paused error=\"" .. said)
     says(two, "leadership.barred [^\n]*reason=paused error=\"" .. said)
     assert.same({ 0, 0 }, { #one:pids "child", #two:pids "child" })

@@ -27,7 +27,7 @@ local function say_whose(name, found, marks)
   for _, mark in ipairs { "done", "failed" } do last = math.max(last, type(marks[mark]) == "table" and marks[mark].at or 0) end
   if last <= found.began + ROUNDED then return end
   output.say("info", ("the last run of '%s' has left nothing here; this is of the run of %s on %s"):format(name,
-    os.date("%Y-%m-%d %H:%M:%S", found.began), printable(found.node)))
+    os.date("%Y-%m-%d %H:%M:%S %z", found.began), printable(found.node)))
 end
 
 --- Shows what is kept of one job.

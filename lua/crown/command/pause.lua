@@ -44,7 +44,7 @@ function pause.run(options, words)
   local before, list, opts = ordering.write(pause, name, fields)
   if not before then return list end
   local ends = fields["until"]
-  local text = ends and os.date("'%%s' is paused until %Y-%m-%d %H:%M:%S", ends) or "'%s' is paused until crown-lua resume"
+  local text = ends and os.date("'%%s' is paused until %Y-%m-%d %H:%M:%S %z", ends) or "'%s' is paused until crown-lua resume"
   local leader = before.node and printable(before.node)
   local more = leader and options.keep and ("; %s leads on"):format(leader) or ""
   if before.is_unknown then more = "; nobody leads it now, and no candidate will" end

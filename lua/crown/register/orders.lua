@@ -96,7 +96,7 @@ function orders.binding(found)
 end
 
 local function instant(word, time)
-  return time and os.date(" " .. word .. " %Y-%m-%d %H:%M:%S", time) or ""
+  return time and os.date(" " .. word .. " %Y-%m-%d %H:%M:%S %z", time) or ""
 end
 
 local function told(what, found)

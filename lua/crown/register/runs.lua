@@ -48,7 +48,7 @@ end
 
 local function instant(at, time)
   local same_day = os.date("%Y-%m-%d", at) == os.date("%Y-%m-%d", time)
-  return os.date(same_day and "at %H:%M:%S" or "on %Y-%m-%d at %H:%M:%S", at)
+  return os.date(same_day and "at %H:%M:%S %z" or "on %Y-%m-%d at %H:%M:%S %z", at)
 end
 
 local function length(took) return (took < 10 and figure.about(took) or ("%.0f"):format(took)) .. " s" end

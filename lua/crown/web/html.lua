@@ -72,7 +72,7 @@ local PAGE = [[
 </head>
 <body>
 <header><h1>$heading</h1><span class="soft">crown-lua $version, process $pid</span>
-<span id="live" class="soft">as of $now; reload for more</span>
+<span id="live" class="soft">as of $now; reload for what is new</span>
 <nav aria-label="Views">$views</nav></header>
 <main>
 $main
