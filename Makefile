@@ -64,7 +64,7 @@ $(BUILD)/%.o: %.c
 	@echo "  CC    $<"; $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 .PHONY: run
-run: all ## lead an election on the embedded oracle, explained as it goes
+run: all ## lead an election on this host, explained as it goes
 	./$(PROGRAM) lua/examples/hello.lua $(SECONDS_TO_RUN)
 
 include $(filter-out mk/install.mk,$(wildcard mk/*.mk))

@@ -1,6 +1,6 @@
 # The documentation as a site: what stands in docs/, with the Lua modules as LDoc shows them.
 .PHONY: docs
-docs: ## build the documentation as a site that needs no network, in build/site, with new pictures where the status page has changed
+docs: ## build the documentation as a site, build/site, and take new pictures of the status page where it has changed
 	@tools/status-pictures.sh
 	@$(MAKE) --no-print-directory site
 

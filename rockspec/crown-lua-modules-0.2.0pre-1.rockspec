@@ -84,6 +84,7 @@ build = {
       ["crown.text.packed"] = "lua/crown/text/packed.lua",
       ["crown.text.is_utf8"] = "lua/crown/text/is_utf8.lua",
       ["crown.text.json"] = "lua/crown/text/json.lua",
+      ["crown.text.known_leader"] = "lua/crown/text/known_leader.lua",
       ["crown.text.printable"] = "lua/crown/text/printable.lua",
       ["crown.text.read_file"] = "lua/crown/text/read_file.lua",
       ["crown.text.span"] = "lua/crown/text/span.lua",

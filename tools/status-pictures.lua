@@ -56,6 +56,7 @@ for i, one in ipairs(HOSTS) do
   for k = 2, #one do eventually(function() return has_leader(started[i], one[k]) end, 30) end
 end
 run { "pause", "--oracle", redis.quick, "--for", "2h", "--why", "the disks are replaced", "backup" }
+eventually(function() return http.ask(started[#started].port, "GET /").body:find "db%-2, %S+ s ago" end, 30)
 local browser = Browser.start()
 for _, picture in ipairs(PICTURES) do take(browser, started[#started].port, picture) end
 browser:destroy()

@@ -5,6 +5,7 @@ local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
 local http = require "support.http"
+local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local run = require "support.run"
 local tempdir = require "support.tempdir"
@@ -89,7 +90,11 @@ describe("the views of the status page", function()
     local rows = body:match "<tbody>(.-)</tbody>"
     assert.is_true(rows:find("z-away", 1, true) < rows:find("a-fine", 1, true))
     local help = get("/help").body
-    for _, one in ipairs(advice) do assert.is_truthy(help:find(('<section id="%s">'):format(one.key), 1, true), one.key) end
+    for _, one in ipairs(advice) do
+      local section = assert.is_truthy(help:match(('<section id="%s">(.-)</section>'):format(one.key)), one.key)
+      assert.is_truthy(section:find(one.page, 1, true), one.key)
+      assert.is_truthy(read_file(one.page):find("# " .. one.heading .. "\n", 1, true), one.heading)
+    end
   end)
 
   describe("in a browser", function()

@@ -6,6 +6,7 @@ local console = require "crown.core.console"
 local control = require "crown.control"
 local core = require "crown.core"
 local json = require "crown.text.json"
+local known_leader = require "crown.text.known_leader"
 local listing = require "crown.command.listing"
 local output = require "crown.command.output"
 local stores = require "crown.command.stores"
@@ -74,7 +75,7 @@ local function store_of(one)
 end
 
 local function row_of(one)
-  local leader = one.leader or one.away and (one.answers and "?" or "? no answer") or "-"
+  local leader = known_leader(one, words_for.span) or one.away and (one.answers and "?" or "? no answer") or "-"
   return { one.name, words_for.phase(one), leader, words_for.epoch(one.epoch), seconds(one.expires_in),
     one.since and words_for.span(one.since) or "-", child_of(one), store_of(one), ("%d"):format(one.runtime) }
 end

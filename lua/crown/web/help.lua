@@ -9,11 +9,17 @@ local help = {}
 local INTRODUCTION = [[
 <p><em>This host</em> shows what one runtime knows: whether it leads, and why not. <em>The store</em> shows what the store says of
 all hosts. The name of an election leads to the terms that this host has seen.</p>
-<p>The pages docs/troubleshooting.md and docs/how-to/monitoring.md say more: they are in share/doc/crown-lua on each host.</p>]]
+<p>The pages that are named below are in share/doc/crown-lua on each host. docs/endpoint.md explains this view.</p>]]
+
+local SECTION = [[
+<section id="%s"><h2>%s</h2>
+<p><b>%s</b></p>
+<p>%s</p>
+<p class="soft">In the docs: %s, “%s”</p></section>]]
 
 local function section(one)
-  return ('<section id="%s"><h2>%s</h2>\n<p><b>%s</b></p>\n<p>%s</p></section>'):format(one.key,
-    html.escape((one.text:gsub("^%l", string.upper))), html.escape(one.first), html.escape(one.more))
+  return SECTION:format(one.key, html.escape((one.text:gsub("^%l", string.upper))), html.escape(one.first), html.escape(one.more),
+    one.page, html.escape((one.heading:gsub('"', ""))))
 end
 
 --- Renders it.

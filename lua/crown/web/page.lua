@@ -4,6 +4,7 @@
 local barred = require "crown.text.barred"
 local html = require "crown.web.html"
 local jobs = require "crown.web.jobs"
+local known_leader = require "crown.text.known_leader"
 local script = require "crown.web.script"
 
 local page = {}
@@ -69,7 +70,7 @@ end
 local function row_of(one, latest, node)
   local change = latest[one.name]
   local cells = { name_of(one, node), phase_of(one),
-    escape(one.leader or NONE), epoch_of(one), lease_of(one), seconds(one.since), child_of(one),
+    escape(known_leader(one, seconds) or NONE), epoch_of(one), lease_of(one), seconds(one.since), child_of(one),
     escape(store_of(one)),
     change and escape(moment(change.time) .. " " .. change_text(change)) or NONE }
   local alarm = { command = one.child_unfenced and " bad", store = one.away and " bad" or one.amnesia and " warn" }

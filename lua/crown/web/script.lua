@@ -33,6 +33,11 @@ function lease(e, passed) {
   if (e.phase === "leading" || e.next_claim_in === undefined) return "–";
   return "next claim in " + span(Math.max(0, e.next_claim_in - passed));
 }
+function leader(e, passed) {
+  if (!e.leader) return "–";
+  const old = e.barred && e.phase === "following" && e.answered + passed >= 2;
+  return old ? e.leader + ", " + span(e.answered + passed) + " ago" : e.leader;
+}
 function phase(e, passed) {
   const badge = element("span", e.phase, "badge " + e.phase);
   const why = (e.barred || []).map(b => b.reason + " for " + span(b.since + passed) + ": " + b.why).join("; ");
@@ -87,7 +92,7 @@ function take(state) {
 }
 function row(e, latest, now) {
   const tr = document.createElement("tr"), passed = now - e.at, c = latest.get(e.name);
-  const cells = [named(e), phase(e, passed), e.leader || "–", e.epoch ? String(e.epoch) : "–",
+  const cells = [named(e), phase(e, passed), leader(e, passed), e.epoch ? String(e.epoch) : "–",
     lease(e, passed), span(e.since + passed), child(e), store(e, passed),
     c ? moment(new Date(c.time * 1000)) + " " + change(c) : "–"];
   cells.forEach((cell, i) => {
