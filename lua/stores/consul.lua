@@ -70,9 +70,15 @@ end
 local function transact(self, write, key)
   local urgent, one = record.is_reserved(write.name), operation(write, key)
   if write.quiet or not record.is_news(write) then return self.client:write({ one }, self.place.timeout, urgent) end
-  local results, problem, code = self.client:write({ one, self.bell:ring(write) }, self.place.timeout, urgent)
-  if results ~= false or problem[1] then return results, problem, code end
-  return self.client:write({ one, self.bell:ring(write, true) }, self.place.timeout, urgent)
+  local ring, news, results, problem, code
+  for _, is_plain in ipairs { false, true } do
+    ring, news = self.bell:ring(write, is_plain)
+    results, problem, code = self.client:write({ one, ring }, self.place.timeout, urgent)
+    if results ~= false or problem[1] then break end
+  end
+  local last = results and results[#results]
+  if last and last.Key == self.bell.key then self.bell:rang(tonumber(last.ModifyIndex), news) end
+  return results, problem, code
 end
 
 -- A transaction that went out twice, on a connection that ended, is refused for its own success.
@@ -87,8 +93,7 @@ local function put(self, write)
   local results, problem, code = transact(self, write, key)
   if results == nil then return nil, problem, code end
   if not results then return not_done(self, write) end
-  local last, first = results[#results], results[1]
-  if last and last.Key == self.bell.key then self.bell:rang(tonumber(last.ModifyIndex)) end
+  local first = results[1]
   if not write.text then return "" end
   local index = first and first.Key == key and tonumber(first.ModifyIndex)
   if not index then return self.client:strange() end

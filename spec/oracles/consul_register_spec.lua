@@ -191,6 +191,16 @@ describe("the register in Consul", function()
     eventually(function() return told[#told].name == nil or told[#told].is_own end, 5)
   end)
 
+  it("tells by name of those that rang between two questions", function()
+    local told = hearing()
+    local _, writer = hearing()
+    local before, heard = #told, {}
+    for i = 1, 4 do assert.is_string(swap(false, "one", ("%s.%d"):format(name, i), writer)) end
+    eventually(function() return #told >= before + 4 end, 5)
+    for i = before + 1, #told do heard[#heard + 1] = told[i].name or "all" end
+    assert.same({ name .. ".1", name .. ".2", name .. ".3", name .. ".4" }, heard)
+  end)
+
   it("is deaf while nobody answers, and has all look when that ends", function()
     local told, hearer = hearing()
     server:down()

@@ -15,7 +15,9 @@ local Bell = {}
 Bell.__index = Bell
 
 local WAIT = 10 -- seconds that the agent may hold a question open, and a sixteenth more
-local APART, PAUSE = 0.05, 1 -- seconds from one question to the next, and after one that has all followers look
+local APART = 0.05 -- seconds from one question to the next
+local ALL_APART = 1 -- seconds at least from one look of all followers to the next
+local LAST = 8 -- rings of before that a ring repeats, for those who were between two questions then
 local BACK_FIRST, BACK_MOST = 0.1, 5 -- seconds, where the agent does not answer
 
 --- Makes one; nothing is asked yet.
@@ -23,23 +25,32 @@ local BACK_FIRST, BACK_MOST = 0.1, 5 -- seconds, where the agent does not answer
 -- @bool is_deaf until it hears
 -- @treturn Bell `deaf`: whether nothing is heard for now
 function Bell.new(client, is_deaf)
-  return setmetatable({ client = client, deaf = is_deaf, id = nonce(), key = client.prefix .. place.BELL }, Bell)
+  return setmetatable({ client = client, deaf = is_deaf, id = nonce(), key = client.prefix .. place.BELL, last = {} }, Bell)
+end
+
+-- @tparam table before the rings up to the one of this index
+local function note(self, index, news, before)
+  self.known, self.last = index, { unpack(before, math.max(1, #before - LAST + 2)) }
+  self.last[#self.last + 1] = { index = index, after = news.after, by = news.by, name = news.name }
 end
 
 --- What rings it, as a part of a transaction. Where nobody has rung since the last time that is known here, it says so: then who
--- heard that one has missed nothing.
+-- heard that one, or one of those that it repeats, has missed nothing.
 -- @tparam table write as crown.register.session has it
 -- @bool is_plain whether others have rung meanwhile
 -- @treturn table an operation
+-- @treturn table what it says, for `rang`
 function Bell:ring(write, is_plain)
   local after = not is_plain and self.known or nil
-  local news = { by = self.id, name = write.name, text = write.frees and write.text or nil, after = after }
-  return { Verb = after and "cas" or "set", Key = self.key, Value = base64.encode(json.encode(news)), Index = after }
+  local news = { by = self.id, name = write.name, text = write.frees and write.text or nil, after = after,
+    last = after and self.last or nil }
+  return { Verb = after and "cas" or "set", Key = self.key, Value = base64.encode(json.encode(news)), Index = after }, news
 end
 
 --- Takes note that it was rung from here.
 -- @number index of the transaction
-function Bell:rang(index) self.known = index end
+-- @tparam table news as ring returned them
+function Bell:rang(index, news) note(self, index, news, news.last or {}) end
 
 -- @return the entry, or false; or nil and a message
 local function read(self, answer)
@@ -52,22 +63,42 @@ local function read(self, answer)
   return { index = index, news = text and json.object(text) or {} }
 end
 
--- @return whether all followers look now
-local function tell(self, entry)
-  if not entry or entry.index == self.heard then return false end
-  local news = entry.news
-  local is_next = type(news.name) == "string" and news.after == self.heard
-  self.heard, self.known = entry.index, entry.index
-  if not is_next then
-    self.fn(nil)
-    return true
-  end
-  local text = type(news.text) == "string" and news.text
-  self.fn(news.name, text and { text = text, version = ("%.0f"):format(entry.index) } or nil, news.by == self.id)
-  return false
+-- Thousands may follow.
+local function have_all_look(self)
+  local now = core.now()
+  local wait = math.max(0, (self.all_looked or -math.huge) + ALL_APART - now)
+  if wait > 0 then core.sleep(wait) end
+  self.all_looked = now + wait
+  self.fn(nil)
 end
 
--- @return seconds to wait; or nil and a message
+-- The rings that follow the one that was heard last. @return an array; nil where one was missed, or nobody can say
+local function since(self, entry)
+  local news, all = entry.news, {}
+  for _, one in ipairs(type(news.last) == "table" and news.last or {}) do all[#all + 1] = one end
+  all[#all + 1] = { index = entry.index, after = news.after, by = news.by, name = news.name, text = news.text }
+  local at, missing = self.heard, {}
+  for _, one in ipairs(all) do
+    if type(one) == "table" and type(one.name) == "string" and one.after == at then
+      missing[#missing + 1], at = one, one.index
+    end
+  end
+  return at == entry.index and missing or nil
+end
+
+local function tell(self, entry)
+  if not entry or entry.index == self.heard then return end
+  local missing, last = since(self, entry), entry.news.last
+  self.heard = entry.index
+  note(self, entry.index, entry.news, type(last) == "table" and last or {})
+  if not missing then return have_all_look(self) end
+  for _, one in ipairs(missing) do
+    local text = type(one.text) == "string" and one.text
+    self.fn(one.name, text and { text = text, version = ("%.0f"):format(entry.index) } or nil, one.by == self.id)
+  end
+end
+
+-- @return seconds to the next question; or nil and a message
 local function hear(self)
   local path = ("%s?index=%.0f&wait=%ds"):format(place.path(self.key), self.index or 0, WAIT)
   local answer, problem = self.client:ask({ path = path, held = true }, WAIT + WAIT / 16 + self.timeout())
@@ -80,11 +111,14 @@ local function hear(self)
   if not self.index or index < self.index then self.heard = nil end -- a lower one: it begins anew
   local is_first = self.heard == nil
   self.index, self.deaf = index >= (self.index or 0) and math.max(index, 1) or nil, false
-  if not is_first then return tell(self, entry) and PAUSE or APART end
-  self.heard = entry and entry.index or 0
-  self.known = self.heard
-  self.fn(nil)
-  return PAUSE
+  if is_first then
+    self.heard = entry and entry.index or 0
+    self.known, self.last = self.heard, {}
+    have_all_look(self)
+  else
+    tell(self, entry)
+  end
+  return APART
 end
 
 local function run(self)
