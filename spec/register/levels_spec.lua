@@ -1,6 +1,7 @@
 -- Levels of hosts in the marks of a job: what the rule makes of them, and what candidates of a store that is played by hand write.
 local modules = require "support.register_modules"()
 local levels, runs = modules.levels, modules.runs
+local outcome = require "crown.election.outcome"
 local world = require "support.played_register"
 
 local NOW = 1000 -- seconds since 1970
@@ -16,18 +17,26 @@ describe("a level in the marks of a job", function()
       { preferred(-5), { level = -5 }, 0 }, { preferred "high", { level = 0 }, 0 }, { { prefers = 7 }, { level = 0 }, 0 },
     } do
       local found, options, passed, left = unpack(case, 1, 4)
-      local one = options and runs.job { level = options.level, yields = 2, since = 300 }
+      local one = options and runs.job { level = options.level, yields = 2, from = 300 }
       assert.same({ i, left }, { i, (levels.wait(found, one, 300 + passed)) })
     end
     assert.equal("left to ann first, of preference 5",
-      (select(2, levels.wait(preferred(5), runs.job { level = 0, yields = 2, since = 0 }, 0))))
+      (select(2, levels.wait(preferred(5), runs.job { level = 0, yields = 2, from = 0 }, 0))))
+  end)
+
+  it("counts from that begin also while the command runs, and after its end", function()
+    local one = runs.job { level = 0, yields = 2, from = 300 }
+    for _, event in ipairs { "child.started", "child.exited" } do
+      outcome.hear(one, { event = event, code = 137 })
+      assert.equal(1.5, (levels.wait(preferred(5), one, 300.5)))
+    end
   end)
 
   it("goes beside a failure: the longer wait of the two counts", function()
     local marks = preferred(5)
     marks.failed = { at = 990, node = "bob", code = 1 }
     local function wait(node, stood, passed)
-      local one = runs.job { elsewhere = true, level = 0, yields = 2, since = 0 }
+      local one = runs.job { elsewhere = true, level = 0, yields = 2, from = 0 }
       return runs.wait(marks, one, node, stood, NOW, passed)
     end
     assert.same({ 5, true }, { wait("bob", 0, 0), (select(3, wait("bob", 0, 0))) })
@@ -46,13 +55,13 @@ describe("a candidate with a level", function()
     here.begin(node)
     local one = here.member "a"
     one.session.node, one.session.own.node = node, node
-    one.job = runs.job { slot = slot, retries = 0, level = level, yields = 2, since = here.now() }
+    one.job = runs.job { slot = slot, retries = 0, level = level, yields = 2, from = here.now() }
     return one
   end
 
   local function next_slot(one)
     slot = slot + 60
-    one.job = runs.job { slot = slot, retries = 0, level = one.job.level, yields = 2, since = here.now() }
+    one.job = runs.job { slot = slot, retries = 0, level = one.job.level, yields = 2, from = here.now() }
   end
 
   local function ends(one)

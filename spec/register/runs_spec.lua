@@ -157,12 +157,19 @@ describe("a mark of a run", function()
     assert.is_nil(runs.forgotten { done = {}, failed = {}, begun = {}, plan = {} })
   end)
 
-  it("of two servers is the later one", function()
-    local older, newer = { done = { at = 1, node = "a" } }, { failed = { at = 2, node = "a" } }
-    assert.equal(newer, runs.later(older, newer))
-    assert.equal(newer, runs.later(newer, older))
-    assert.equal(older, runs.later(nil, older))
-    assert.equal(older, runs.later(older, nil))
+  it("of two servers is the later one, each kind by itself", function()
+    local function at(time) return { at = time, node = "a" } end
+    local plan = { times = "* * * * *", zone = "Etc/UTC" }
+    local behind = { done = at(1), failed = at(2), begun = at(9), plan = plan }
+    for _, case in ipairs {
+      { { done = at(1) }, { failed = at(2) }, { done = at(1), failed = at(2) } },
+      { behind, { done = at(7), begun = at(6) }, { done = at(7), begun = at(9), plan = plan } },
+      { behind, { done = at(2), failed = at(8) }, { done = at(2), failed = at(8), begun = at(9), plan = plan } },
+      { behind, nil, behind },
+    } do
+      assert.same(case[3], runs.later(case[1], case[2]))
+      assert.same(case[3], runs.later(case[2], case[1]))
+    end
     assert.is_nil(runs.later(nil, nil))
   end)
 end)

@@ -171,6 +171,16 @@ describe("a claim on three registers (S11)", function()
     assert.near(24 * 1.01 + 0.25, why.wait, 1e-9)
   end)
 
+  it("says of a doubt nothing that is said of others", function()
+    local all, members = three()
+    for _, here in ipairs(all.worlds) do doubted(here) end
+    all.worlds[3].rows.a = { version = "p1",
+      text = '{"v":1,"serial":20,"memory":"m","epoch":7,"nonce":"p","runs":{"prefers":{"level":10,"node":"ann"}}}' }
+    for i, part in ipairs(members[1].parts) do part.job = all.worlds[i].modules.runs.job { level = 0, yields = 2, from = all.now() } end
+    local granted, why = all.claim()
+    assert.same({ false, true, nil }, { granted, why.amnesia, why.ordered })
+  end)
+
   it("asks again soon where one of them is doubted and another one does not answer", function()
     local all = three()
     doubted(all.worlds[1])

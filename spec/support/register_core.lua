@@ -203,7 +203,7 @@ end
 local function check_delay(world, node, job, denial)
   if not world.yields or not (denial.ordered or ""):find("^left to .* of preference") then return end
   world.left = (world.left or 0) + 1
-  if node.env.now() + denial.wait > job.since + world.yields + 0.001 then
+  if node.env.now() + denial.wait > job.from + world.yields + 0.001 then
     error(("%s waits longer for a preferred host at %.3f: %.3f s"):format(node.label, world.clock.now, denial.wait), 0)
   end
 end
@@ -228,7 +228,7 @@ end
 
 local function take_slot(world, job, env)
   local slot = math.floor(env.time() / 1000 / world.slot) * world.slot
-  if job.slot ~= slot then job.slot, job.since = slot, env.now() end
+  if job.slot ~= slot then job.slot, job.from = slot, env.now() end
 end
 
 function claim(world, node, election)

@@ -63,7 +63,7 @@ local function member_of(world, node, election)
   if world.healthy then parts[1].rank = { level = node.host.rank.level, preempt = node.host.rank.preempt } end
   if world.slot then
     parts[1].job = world.modules.runs.job { slot = 0, retries = RETRIES, elsewhere = true, level = node.host.level,
-      yields = world.yields, since = 0 }
+      yields = world.yields, from = 0 }
   elseif world.jobs then
     parts[1].job = world.modules.runs.job { done_for = PERIOD, at_least = node.host.number == 2 and AT_LEAST or nil, elsewhere = true }
   end

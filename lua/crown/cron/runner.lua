@@ -77,7 +77,7 @@ function hands.begin(course, slot)
   if core.is_ending() then return end
   local run = { course = course, slot = slot, slot_text = os.date(UTC, slot) }
   run.marks = runs.job { slot = slot, retries = job.retries, elsewhere = true, plan = { times = job.times, zone = job.zone },
-    level = settings.level, yields = settings.yields, since = core.now() }
+    level = settings.level, yields = settings.yields, from = core.now() }
   run.election = elect {
     name = job.name,
     claim_delay = math.random() * SPREAD,

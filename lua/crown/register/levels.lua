@@ -25,14 +25,14 @@ end
 --- For how long a candidate leaves its occurrence to others.
 -- @tparam[opt] table found the marks of the record
 -- @tparam[opt] Job job of crown.register.runs: its `level`, or nil; `yields`, for how many seconds it leaves others theirs;
--- `since`, the instant at which it began with the occurrence
--- @number now on the clock of `since`
+-- `from`, the instant at which it began with the occurrence
+-- @number now on the clock of `from`
 -- @treturn number seconds; or nil: it may claim
 -- @treturn string why
 function levels.wait(found, job, now)
   if not job or not job.level then return nil end
   local level, node = levels.of(found)
-  local left = job.since + job.yields - now
+  local left = job.from + job.yields - now
   if level <= job.level or left <= 0 then return nil end
   return left, ("left to %s first, of preference %d"):format(node and printable(node) or "hosts", level)
 end

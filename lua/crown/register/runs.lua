@@ -88,12 +88,12 @@ Job.__index = Job
 -- `at_least`: seconds for which nobody leads again, counted from the claim; `elsewhere`: after a failure on this host another one
 -- comes first; `slot`: a number: it is not begun where one of that slot has succeeded, or one of a later slot was begun;
 -- `retries`: how often one slot is tried again after a failure, at most; nil: without end; `plan`: `{ times =, zone = }`, noted
--- for who looks at the marks; `level`, `yields` and `since`, as of crown.register.levels
+-- for who looks at the marks; `level`, `yields` and `from`, as of crown.register.levels
 -- @treturn Job
 function runs.job(options)
   return setmetatable({ done_for = options.done_for, at_least = options.at_least, elsewhere = options.elsewhere,
     slot = options.slot, retries = options.retries, plan = options.plan, level = options.level, yields = options.yields,
-    since = options.since }, Job)
+    from = options.from }, Job)
 end
 
 --- A job as it is now: what is owed of a term must not change with the next one.
@@ -196,7 +196,7 @@ end
 -- @string node the candidate's
 -- @number stood seconds for which the candidate has seen the record stand
 -- @number time of day, in seconds
--- @number now on the clock of the job's `since`
+-- @number now on the clock of the job's `from`
 -- @treturn number seconds until it asks again; or nil: it may claim
 -- @treturn string why
 -- @treturn boolean whether it only leaves the others the first turn
@@ -328,17 +328,31 @@ function runs.words(found, time)
   return parts[1] and table.concat(parts, "; ")
 end
 
---- Of the marks of two servers those that were written later.
+local MARKS = { "done", "failed", "begun" }
+
+-- @return a mark of that name, the one that was written later
+local function later_of(one, other, name)
+  local first, second = mark(one, name), mark(other, name)
+  if first and second then return second.at > first.at and second or first end
+  return first or second
+end
+
+--- Of the marks of two servers those that were written later, each kind by itself: a claim that too few servers granted leaves
+-- its mark beside older ones. A failure is one since the last success.
 -- @tparam[opt] table one
 -- @tparam[opt] table other
 -- @treturn table or nil: there are none
 function runs.later(one, other)
+  if not one or not other then return one or other end
   local function last(found)
     local at = -1
-    for _, name in ipairs { "done", "failed", "begun" } do at = math.max(at, (mark(found, name) or { at = -1 }).at) end
+    for _, name in ipairs(MARKS) do at = math.max(at, (mark(found, name) or { at = -1 }).at) end
     return at
   end
-  return last(other) > last(one) and other or one
+  local found = copy_of(last(other) > last(one) and other or one)
+  for _, name in ipairs(MARKS) do found[name] = later_of(one, other, name) end
+  if found.done and found.failed and found.failed.at < found.done.at then found.failed = nil end
+  return found
 end
 
 return runs

@@ -174,7 +174,7 @@ local function denial(env, member, answers)
   end
   if not wait or wait <= 0 then wait = SPLIT_PAUSE + env.random() * SPLIT_MORE end
   return false, { wait = wait, node = holder and holder.node, epoch = holder and holder.epoch, back = back,
-    stands = holder and stands >= majority(member), ordered = not holder and ordered or nil,
+    stands = holder and stands >= majority(member), ordered = not holder and not is_doubted and ordered or nil,
     unsure = holder and holder.unsure or not holder and is_left,
     amnesia = is_doubted or nil, asks_in = holder and asks_in }
 end
