@@ -170,6 +170,7 @@ static const struct kind *kind_of(const char *problem, bool answered)
                                          "Access denied for user",
                                          NULL};
     static const char *const alone[] = {"NOREPLICAS", NULL};
+    static const char *const down[] = {"CLUSTERDOWN", NULL};
     static const char *const library[] = {"could not access file", NULL};
     static const char *const lock[] = {"lock timeout", "Lock wait timeout",
                                        "max_statement_time exceeded", NULL};
@@ -235,6 +236,8 @@ static const struct kind *kind_of(const char *problem, bool answered)
         {cancelled, "is the server busy, or does another session hold a lock (pg_stat_activity)?",
          NULL, NULL},
         {alone, "start its replicas again, or lower the server's min-replicas-to-write", NULL,
+         NULL},
+        {down, "has each slot a primary that lives (redis-cli --cluster check HOST:PORT)?", NULL,
          NULL},
         {library,
          "is the library there that the role or the server loads (local_preload_libraries)?", NULL,

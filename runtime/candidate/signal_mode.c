@@ -84,8 +84,11 @@ static void give_up(struct workload *workload)
 
 void signal_mode_sent(const struct workload *workload, int signal)
 {
-    log_info("%s: sent %s to %d", workload->candidate->name, name_of(signal),
-             (int)workload->child.pid);
+    const char *name = workload->candidate->name;
+    if (workload->child.pid > 0)
+        log_info("%s: sent %s to %d", name, name_of(signal), (int)workload->child.pid);
+    else /* the keeper has not said yet that it runs */
+        log_info("%s: sent %s to its command", name, name_of(signal));
 }
 
 enum when { NOW, LATER, NOT_KNOWN };

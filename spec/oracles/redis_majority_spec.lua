@@ -231,6 +231,12 @@ describe("a majority of Redis servers", function()
     local lonely = run { "info", "--oracle", all() }
     assert.equal(3, lonely.code)
     assert.matches("1 of 3 servers answer, 2 are needed: ", lonely.stderr)
+    servers[3]:down()
+    local steps = { info = 3, run = 1 } -- one behind each server that is named
+    for verb, words in pairs { info = { "info", "--oracle", all() }, run = { "run", "--once", "--oracle", all(), "x", "true" } } do
+      local told = run(words).stderr
+      assert.equal(steps[verb], select(2, told:gsub("; is the server running", "")), told)
+    end
   end)
 
   it("is shown and evicted without waiting for a server that hangs", function()

@@ -78,6 +78,18 @@ describe("a session's record", function()
     assert.same({ false, "another runtime writes the record of this session" }, { granted, why.error })
   end)
 
+  it("that is older than what the store has confirmed ends all terms, as with a store that forgot", function()
+    local here, one = used()
+    local before = here.rows[SESSION]
+    here.pass(4)
+    assert.is_true((one.refresh()))
+    here.rows[SESSION] = before
+    here.pass(4)
+    local granted, why = one.refresh()
+    assert.same({ false, true, "the store has gone back: its record of this session is older than the last one" },
+      { granted, why.amnesia, why.error })
+  end)
+
   it("that is missing ends all terms, as with a store that forgot", function()
     local here, one = used()
     here.rows[SESSION] = nil

@@ -77,7 +77,7 @@ function explain.answer(problem, store, server)
 end
 
 --- Puts a store in front of what an oracle says, and behind it what to do about it, where that names no server itself: it may be
--- the oracle's own words, or a server's that came without its name.
+-- the oracle's own words, or a server's that came without its name. Of several servers each may have its step already.
 -- @string problem
 -- @string place the store's URL; anything else names no store
 -- @bool answered whether it is an answer of the store's
@@ -86,7 +86,8 @@ function explain.placed(problem, place, answered)
   local scheme, there = place:match "^([%l%d+]+)://([^?]*)"
   if not scheme or problem:find(NAMED) then return problem end
   local store, host = url.oracle(scheme .. ":"):match "^[^_]*", there:gsub("^.*@", ""):gsub("/+$", "")
-  return with_step(("%s at %s: %s"):format(store, host, problem), core.advice(problem, store, false, true, answered))
+  local step = not problem:find("; ", 1, true) and core.advice(problem, store, false, true, answered)
+  return with_step(("%s at %s: %s"):format(store, host, problem), step)
 end
 
 --- A problem without the store and the server, for where these stand beside it.

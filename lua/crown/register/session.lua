@@ -196,7 +196,9 @@ local function judge(self, run, answer)
   if try and found.serial > self.stands.record.serial then
     return adopt(self, try, answer.version, answer.memory) and "renewed" or "again"
   end
-  if found then
+  if found and found.serial < self.stands.record.serial then
+    end_life(self, "the store has gone back: its record of this session is older than the last one", true)
+  elseif found then
     end_life(self, "another runtime writes the record of this session")
   else
     end_life(self, "the store has no record of this session any more", true)

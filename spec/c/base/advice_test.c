@@ -64,6 +64,7 @@ static void a_server_that_refuses_gets_the_step_that_helps_it(void **state)
     const struct advice_link postgres = {.store = "postgres"};
     assert_non_null(strstr(step(&redis, "NOREPLICAS Not enough good replicas to write. script: 1"),
                            "min-replicas-to-write"));
+    assert_non_null(strstr(step(&redis, "CLUSTERDOWN The cluster is down"), "--cluster check"));
     assert_non_null(
         strstr(step(&postgres, "could not access file \"$libdir/nope\": No such file or directory"),
                "local_preload_libraries"));
