@@ -228,7 +228,7 @@ local LIST = {
       older = "the torture puts them back", clock = "a lock has no time", delete = "the torture removes its files",
       cut = "there is no way to cut" } },
   { name = "memory", store = function() return { server = { destroy = function() end },
-    url = function() return "memory:cases" end } end, hurt = function() return {} end,
+    url = function() return "memory:cases" end } end, hurt = function() return { prefer = true } end,
     lacks = { restart = NO_SERVER, freeze = NO_SERVER, sessions = NO_SERVER, deny = NO_SERVER, forget = NO_SERVER, older = NO_SERVER,
       clock = NO_SERVER, delete = NO_SERVER, evict = "it is for tests, and has no eviction", cut = NO_SERVER } },
 }
@@ -250,9 +250,10 @@ function drivers.start(name)
       self.hurt = one.hurt(self.store)
       self.asks = self.store.ports ~= nil -- a server, which may be late
       self.hurt.order = self:oracle().order ~= nil or nil
+      self.hurt.prefer = self.hurt.prefer or self.hurt.order
       self.hurt.runs = self:oracle().runs ~= nil or nil
       self.lacks.order = self.lacks.order or "its records are in another system's format"
-      self.lacks.runs = self.lacks.runs or self.lacks.order
+      self.lacks.runs, self.lacks.prefer = self.lacks.runs or self.lacks.order, self.lacks.order
       self.hurt.cut = self.store.ports and not self.store.announced or nil
       return self
     end

@@ -79,6 +79,13 @@ function Play:attend(actor)
   self:player(actor).state:attend(runs.job { done_for = 3600 })
 end
 
+--- Gives an actor a rank among those that wait.
+-- @string actor
+-- @tparam table rank of crown.register.ranks
+function Play:prefer(actor, rank)
+  self:player(actor).state:prefer(rank)
+end
+
 --- Ends an actor's run, and gives its lease back.
 -- @string actor
 -- @number code its command's

@@ -4,7 +4,7 @@ local drivers = require "stores.drivers"
 local Play = require "stores.play"
 
 -- Those of long leases last: a store that may have forgotten is sat out for the longest TTL that it has heard of.
-local TABLES = { "leads", "ends", "forgets", "clocks", "by_hand", "outages", "evicts", "orders", "runs", "silence" }
+local TABLES = { "leads", "ends", "forgets", "clocks", "by_hand", "outages", "evicts", "orders", "prefers", "runs", "silence" }
 
 -- Why a store has no such table, or nil. A driver that has neither the means nor a reason is not finished.
 local function reason(driver, needs)

@@ -129,15 +129,46 @@ end
 local function is_known(came) return came ~= "unknown" end
 local function is_grant(came) return came == "granted" end
 
--- As the core does it, which is told that it is to go.
-local function goes(play, actor)
-  local player = play:player(actor)
-  await(function()
-    local message = player:message()
-    return (message and player:call("handle_info", message) or player:call "refresh")[1] == "evicted"
-  end)
-  player:abdicate()
+local function leaves(play, actor)
+  play:player(actor):abdicate()
   play.leases[actor] = nil
+end
+
+-- As the core does it, which is told that it is to go.
+local function is_to_go(play, actor)
+  local player = play:player(actor)
+  local message = player:message()
+  return (message and player:call("handle_info", message) or player:call "refresh")[1] == "evicted"
+end
+
+local function goes(play, actor)
+  await(function() return is_to_go(play, actor) end)
+  leaves(play, actor)
+end
+
+local ASKS = 0.4 -- seconds after which a leader of a lower preference is asked to go
+
+local function is_preferred(level, preempt)
+  return function(play, actor) play:prefer(actor, { level = level, preempt = preempt }) end
+end
+
+-- Claims, and is denied, until the leader hears that it is to go.
+local function sends_away(leader)
+  return function(play, actor)
+    await(function()
+      check(play, actor, ask(play, actor, "claim"), "refused", {}, crown.now())
+      return is_to_go(play, leader)
+    end)
+    leaves(play, leader)
+  end
+end
+
+local function asks_nobody(play, actor)
+  local until_then = crown.now() + 2 * ASKS
+  repeat
+    check(play, actor, ask(play, actor, "claim"), "refused", {}, crown.now())
+    crown.sleep(ASKS / 4)
+  until crown.now() > until_then
 end
 
 -- What an actor does: `(play, actor, wanted)`.
@@ -149,15 +180,18 @@ words.of_actors = {
   ["claims within its time-out"] = in_time "claim",
   ["refreshes within its time-out"] = in_time "refresh",
   wins = asks_until("claim", is_grant),
-  leaves = function(play, actor)
-    play:player(actor):abdicate()
-    play.leases[actor] = nil
-  end,
+  leaves = leaves,
   ["is cut off"] = function(play, actor) play:way_of(actor, "hold") end,
   ["comes back"] = function(play, actor) play:way_of(actor, "free") end,
   ["asks for runs"] = function(play, actor) play:attend(actor) end,
   ["has run it and leaves"] = function(play, actor) play:end_run(actor, 0) end,
   ["has failed and leaves"] = function(play, actor) play:end_run(actor, 1) end,
+  ["is preferred"] = is_preferred(7),
+  ["is preferred a little"] = is_preferred(3),
+  ["is preferred and asks for it"] = is_preferred(7, ASKS),
+  ["is preferred a little and asks for it"] = is_preferred(3, ASKS),
+  ["claims until one is to go and leaves"] = sends_away "one",
+  ["claims for longer than it waits to ask"] = asks_nobody,
   ["hears the eviction and leaves"] = goes,
   ["hears that it is to go and leaves"] = goes,
 }
