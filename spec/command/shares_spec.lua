@@ -60,6 +60,14 @@ describe("shares", function()
     assert.is_nil(read_file(dir .. "/7"))
   end)
 
+  it("are taken by a node that comes while one is paused", function()
+    start "one"
+    becomes { one = COUNT }
+    election:command(0, "pause", election.name .. ".1")
+    start "two"
+    becomes { one = 3, two = 2 }
+  end)
+
   it("are left to the others by a node where their command fails", function()
     local one = start "one"
     becomes { one = COUNT }

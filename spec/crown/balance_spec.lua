@@ -20,6 +20,19 @@ describe("the balance of shares", function()
     assert.equal(3, balance.pick({ "a", "b", "a" }, "me", last))
   end)
 
+  it("leaves what is paused, and takes another one's then", function()
+    local function pick(text, ...)
+      local leaders, stays = {}, {}
+      for letter in text:gmatch "." do leaders[#leaders + 1] = letter end
+      for _, number in ipairs { ... } do stays[number] = true end
+      return balance.pick(leaders, "me", last, stays)
+    end
+    assert.equal(3, pick("aaab", 4))
+    assert.equal(2, pick("aab", 1))
+    assert.equal(5, pick("aaabb", 1, 2, 3))
+    assert.is_nil(pick("aab", 1, 2))
+  end)
+
   it("is reached by steps that each make it more even, and then nothing moves", function()
     local nodes, leaders, moves = { "a", "b", "c" }, {}, 0
     for i = 1, 20 do leaders[i] = "a" end

@@ -39,16 +39,28 @@ function Shares:held()
   return numbers
 end
 
--- @return who leads each share, as far as is known here; whether this candidate takes part; and whether it may lead
+-- What speaks against leading a share: whether it is the share's own, since it is paused, or the node's.
+local function bars_of(status)
+  local is_paused, is_kept_back = false, false
+  for _, bar in ipairs(status.barred or {}) do
+    if bar.reason == "paused" then is_paused = true else is_kept_back = true end
+  end
+  return is_paused, is_kept_back
+end
+
+-- @return who leads each share, as far as is known here; which are paused; whether this candidate takes part; and whether it may
+-- lead
 local function look(self)
-  local leaders, lives, is_free = {}, false, true
+  local leaders, stays, lives, is_free = {}, {}, false, true
   for number, one in ipairs(self.elections) do
     local status = one:status()
     local is_ours = status.phase == "leading" or status.phase == "cooling"
     leaders[number] = is_ours and self.node or status.leader or false
-    lives, is_free = lives or one.handle ~= nil and not one.handle:finished(), is_free and not status.barred
+    local is_paused, is_kept_back = bars_of(status)
+    stays[number] = is_paused
+    lives, is_free = lives or one.handle ~= nil and not one.handle:finished(), is_free and not is_kept_back
   end
-  return leaders, lives, is_free
+  return leaders, stays, lives, is_free
 end
 
 -- Asks for one share, and waits until it has come, or somebody else has it.
@@ -98,8 +110,8 @@ local function spread(self)
   local number
   repeat
     core.sleep(number and SOON or LOOK * (1 + math.random()))
-    local leaders, lives, is_free = look(self)
-    number = is_free and may_ask(self) and balance.pick(leaders, self.node, math.random)
+    local leaders, stays, lives, is_free = look(self)
+    number = is_free and may_ask(self) and balance.pick(leaders, self.node, math.random, stays)
     if number then
       take(self, number, leaders[number])
       if self.has_failed then self.is_proving, self.rests_until = true, core.now() + PROVES end
