@@ -24,8 +24,8 @@ Kubernetes.__index = Kubernetes
 
 local JITTER = 1.1 -- times a pause is what the core makes of it at most
 local TRIES = 3 -- where others write to the same Lease at the same time
-local STRATEGY = "Lease %s/%s has the strategy '%s': the control plane's coordinated leader election decides who holds it, and "
-  .. "crown-lua takes no part in that; clear spec.strategy, or name another Lease by lock=NAME"
+local STRATEGY = "Lease %s/%s has the strategy '%s': the control plane decides who holds it (coordinated leader election), not "
+  .. "crown-lua. Clear spec.strategy, or name another Lease by lock=NAME"
 
 --- TTL and refresh delay that these options make, and after how long a follower of client-go's asks again.
 Kubernetes.timing = options.timing

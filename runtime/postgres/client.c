@@ -182,8 +182,8 @@ static void refuse(struct postgres_client *client, const struct crown_error *err
 static void note_silent_setup(struct postgres_client *client, const char *place)
 {
     (void)error_set(&client->unanswered, ERROR_TIMEOUT,
-                    "postgres at %s: the server took the connection, and has not told the state of "
-                    "the tables since; another session may hold a lock on one of them (see "
+                    "postgres at %s: the server took the connection, and has told nothing of the "
+                    "tables since. Another session may hold a lock on one of them (see "
                     "pg_locks), or a pooler in between has no free connection",
                     place);
 }

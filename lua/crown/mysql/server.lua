@@ -92,8 +92,8 @@ function server.set_up(connection, timeout, longest)
   return identity(connection, settings, timeout)
 end
 
-local VIEW = "%s is a view, or a table of an engine that the server lacks, and no table that keeps what it has confirmed: rename "
-  .. "it, or name another table by table=NAME in the URL"
+local VIEW = "%s is a view, or a table of an engine that the server lacks: rename it, or name another table by table=NAME in the "
+  .. "URL"
 
 local UNKEYED = "%s has no primary key over name, so two could lead: ALTER TABLE %s ADD PRIMARY KEY (name)"
 

@@ -14,8 +14,8 @@ local wire = require "crown.zookeeper.wire"
 local admin = {}
 
 local TIMEOUT = 5 -- seconds for a question
-local PEER = "the leader of '%s' is no candidate of crown-lua: clients of %s hear no request to go, and one whose node is "
-  .. "deleted goes on as if it led; end its process instead"
+local PEER = "the leader of '%s' is no candidate of crown-lua: clients of %s hear no request to go. End its process; one whose "
+  .. "node is deleted goes on as if it led"
 
 local LIMITS = "ZooKeeper makes a ttl of %s s one of %s s: minSessionTimeout and maxSessionTimeout are its limits"
 
