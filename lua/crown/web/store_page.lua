@@ -80,7 +80,7 @@ setTimeout(follow, 5000);
 -- @treturn string HTML
 function store_page.render(told, version, pid)
   local main = #told > 0 and html.map(told, section_of) or '<p class="soft">No election has been declared yet.</p>'
-  return html.page { here = "store", title = "What the store says – crown-lua", heading = "What the store says",
+  return html.page { here = "store", title = "Elections in the store – crown-lua", heading = "Elections in the store",
     version = version, pid = pid, main = main, script = SCRIPT }
 end
 
