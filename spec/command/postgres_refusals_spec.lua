@@ -60,6 +60,31 @@ describe("a Postgres server that refuses a candidate", function()
     assert.equal(0, server:sql("SELECT count(*)::int AS n FROM crown_lease_v1 WHERE lock_name = '@check'")[1].n)
   end)
 
+  it("is told of by what else keeps a candidate from its rows", function()
+    local function trigger(answer)
+      return ("CREATE FUNCTION other() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN %s; END'"):format(answer),
+        "CREATE TRIGGER other BEFORE UPDATE ON crown_lease_v1 FOR EACH ROW EXECUTE FUNCTION other()"
+    end
+    local without = "DROP FUNCTION other() CASCADE"
+    local no_column = "ALTER TABLE crown_lease_v1 DROP COLUMN team"
+    local no_rule, no_check = "DROP RULE other ON crown_lease_v1", "ALTER TABLE crown_lease_v1 DROP CONSTRAINT other"
+    local not_there, column = "the row is not there as it was written", "ALTER TABLE crown_lease_v1 ADD COLUMN team TEXT NOT NULL"
+    for _, case in ipairs { { not_there, without, trigger "NULL" }, { not_there, without, trigger "OLD" },
+      { "crown writes (", no_rule, "CREATE RULE other AS ON UPDATE TO crown_lease_v1 DO INSTEAD NOTHING" },
+      { "crown writes (", no_rule, "CREATE RULE other AS ON INSERT TO crown_lease_v1 DO INSTEAD NOTHING" },
+      { "other", no_check, "ALTER TABLE crown_lease_v1 ADD CONSTRAINT other CHECK (length(record) < 300) NOT VALID" },
+      { "team", no_column, column .. " DEFAULT ''", "ALTER TABLE crown_lease_v1 ALTER COLUMN team DROP DEFAULT" } } do
+      sql(unpack(case, 3))
+      local result = check(server.url)
+      sql(case[2])
+      assert.equal(2, result.code, case[3] .. result.stdout .. result.stderr)
+      has("PROBLEM        crown_lease_v1 does not take what crown writes", result.stdout)
+      has(case[1], result.stdout)
+    end
+    local fine = check(server.url)
+    assert.equal(0, fine.code, fine.stdout .. fine.stderr)
+  end)
+
   it("has tools say that row-level security may hide what they do not find", function()
     local url = server:url_for(user "hidden")
     sql "ALTER TABLE crown_lease_v1 ENABLE ROW LEVEL SECURITY"

@@ -219,8 +219,10 @@ SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_settin
 local HOLD = "SELECT FROM {table} WHERE lock_name = $1 FOR NO KEY UPDATE"
 
 -- What a candidate writes, for crown.postgres.row_security.
-local TRIAL = { "INSERT INTO {table} (lock_name, holder, expires_at) VALUES ('@check', '', 'epoch')",
-  "UPDATE {table} SET version = version WHERE lock_name = '@check'" }
+local TRIAL = { [[INSERT INTO {table} (lock_name, version, record, holder, epoch, expires_at)
+    VALUES ('@check', 'one', repeat('x', 1000), repeat('x', 100), 9000000000000, clock_timestamp()) ON CONFLICT DO NOTHING]],
+  "UPDATE {table} SET version = 'two', record = repeat('y', 1000) WHERE lock_name = '@check'",
+  "PERFORM FROM {table} WHERE lock_name = '@check' AND version = 'two' AND record = repeat('y', 1000)" }
 
 --- The statements for a table.
 -- @bool is_shared with Elixir's Crown, or ours alone
@@ -242,7 +244,7 @@ function register.statements(is_shared, commit, wanted)
   words.commit = "off" -- what a crash takes back was still held: followers wait for one TTL
   return { table = named, look = fill(LOOK), look_at_any = fill(LOOK_AT_ANY), swap = swap, give_back = fill(SWAP),
     clean = fill(CLEAN), hold = fill(HOLD), make = fill(MAKING), state = fill(STATE), rights = fill(RIGHTS),
-    trial = { fill(TRIAL[1]), fill(TRIAL[2]) } }
+    trial = { fill(TRIAL[1]), fill(TRIAL[2]), fill(TRIAL[3]) } }
 end
 
 return register

@@ -1,6 +1,8 @@
---- Whether row-level security lets a candidate read and write its rows: a part of the verb `check`. Policies are not read but
--- tried, by statements that are taken back.
+--- Whether a candidate can read and write its rows, or row-level security, a trigger, a rule or a constraint of somebody else's
+-- keeps it from that: a part of the verb `check`. These are not read but tried, by statements that are taken back.
 -- @internal crown.postgres.row_security
+
+local explain = require "crown.link.explain"
 
 local row_security = {}
 
@@ -21,7 +23,7 @@ local STEP = [[
   %s;
   GET DIAGNOSTICS touched = ROW_COUNT;
   IF touched = 0 THEN
-    RAISE EXCEPTION 'a policy hides the row that it lets one write';
+    RAISE EXCEPTION 'the row is not there as it was written';
   END IF;]]
 
 local WARNING = "row-level security is on for %s: where a policy hides a row from one candidate, two may lead"
@@ -32,16 +34,22 @@ local function without_step(problem) return problem:match "^(.*); turn it off" o
 local MEND = "row-level security of %s keeps %s from leading (%s): ALTER TABLE %s DISABLE ROW LEVEL SECURITY, or CREATE POLICY "
   .. "candidates ON %s TO %s USING (true)"
 
+local BLOCKED = "%s does not take what %s writes (%s): look for triggers, rules and constraints there that are not crown-lua's"
+
 -- @return what keeps this user from the rows of a table, or false; and a warning where policies count; or nil, message, code
-local function try(client, named, statements)
+local function try(client, named, statements, always)
   local rows, problem, code = client:query(ACTIVE, named)
   if not rows then return nil, problem, code end
-  if not rows[1].active then return false end
-  local steps, who = {}, rows[1].who
+  if not rows[1].active and not always then return false end
+  local steps, who, is_active = {}, rows[1].who, rows[1].active
   for i, statement in ipairs(statements) do steps[i] = STEP:format(statement) end
   rows, problem, code = client:query(TRIAL:format(table.concat(steps, "\n")))
-  if code == TAKEN_BACK then return false, WARNING:format(named) end
+  if code == TAKEN_BACK then return false, is_active and WARNING:format(named) or nil end
   if not rows and (code == "timeout" or code == "closed") then return nil, problem, code end
+  if not is_active then
+    local server = client:condition().server:gsub("/[^/]*$", "") -- which may name the database
+    return BLOCKED:format(named, who, explain.bare(server, problem))
+  end
   return MEND:format(named, who, without_step(problem), named, named, who)
 end
 
@@ -55,15 +63,16 @@ function row_security.hides(client, named)
     and ("row-level security is on for %s: it may hide elections from %s"):format(named, rows[1].who) or nil
 end
 
---- Tries what a candidate does with the rows of tables, where row-level security counts for this user.
+--- Tries what a candidate does with the rows of tables.
 -- @tparam table lacks an array of texts, to which is added what keeps the user from that, and a field `warning` where policies
 -- count
 -- @param client of crown.postgres
--- @tparam table tables `{ name, privileges, statements }` each; a statement that touches no row has failed
+-- @tparam table tables `{ name, privileges, statements, always }` each; a statement that touches no row has failed. `always`: also
+-- where row-level security does not count for this user
 -- @treturn table lacks; or nil, message, code
 function row_security.add(lacks, client, tables)
   for _, one in ipairs(tables) do
-    local lack, more, code = try(client, one[1], one[3])
+    local lack, more, code = try(client, one[1], one[3], one[4])
     if lack == nil then return nil, more, code end
     lacks[#lacks + 1], lacks.warning = lack or nil, lacks.warning or more
   end

@@ -110,7 +110,7 @@ function server.lacks(client, sql, wanted, name)
   if rows[1].lacking then lack("%s may not %s %s", row.who, (rows[1].lacking:gsub(", ([^,]*)$", " and %1")), named) end
   if #lacks > 0 or not row.complete then return lacks end
   lacks[1] = name and held_by_another(client, sql, name)
-  return row_security.add(lacks, client, { { named, nil, sql.trial } })
+  return row_security.add(lacks, client, { { named, nil, sql.trial, true } })
 end
 
 return server
