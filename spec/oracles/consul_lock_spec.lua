@@ -89,6 +89,27 @@ describe("an election as consul lock has it", function()
     eventually(function() return two:claim()[1] == "denied" end, 5)
   end)
 
+  it("is followed by many in one runtime with few of the connections that an agent allows", function()
+    local leaders, all = {}, {}
+    server:trick { connections = 24 }
+    for i = 1, 30 do
+      local own = ("%s.%d"):format(name, i)
+      leaders[i], all[i] = candidate { name = own }, candidate { name = own }
+    end
+    for i = 1, 30 do
+      assert.equal("granted", leaders[i]:claim()[1])
+      assert.equal("denied", all[i]:claim()[1])
+    end
+    eventually(function() return all[30].state.watch.is_live end, 5)
+    for i = 1, 30 do assert.equal("granted", leaders[i]:refresh()[1]) end
+    local before = {}
+    for i, one in ipairs(all) do before[i] = #one.messages end
+    leave(leaders[7])
+    eventually(function() return #all[7].messages > before[7] end, 5)
+    assert.equal(before[8], #all[8].messages)
+    assert.equal("granted", all[7]:claim()[1])
+  end)
+
   it("refuses a key that is no lock", function()
     server:key("PUT", name .. "/.lock", "settings")
     assert.matches("is no lock of Consul's clients", candidate():claim()[2])

@@ -79,25 +79,30 @@ end
 -- @string[opt] folder of a certificate (support.authority)
 -- @tparam function set called with the trick
 -- @tparam function answer called with the connection and the request → whether the connection goes on
-function web.serve(port, folder, set, answer)
-  local counts = {}
-  local tls = folder and { tls = { cert = folder .. "/s.crt", key = folder .. "/s.key" } } or nil
-  local listener = assert(crown.tcp.listen("127.0.0.1", port, function(connection)
-    for request in read, connection do
-      local goes_on
-      if request.path == "/trick" then
-        set(json.object(request.body) or {})
-        goes_on = web.respond(connection, 200, "{}")
-      elseif request.path == "/counts" then
-        goes_on = web.respond(connection, 200, json.encode(counts))
-      else
-        counts[request.method] = (counts[request.method] or 0) + 1
-        goes_on = answer(connection, request)
-      end
-      if not goes_on then break end
+-- @tparam[opt] function most → how many connections there may be; a further one is answered with 429, and closed
+function web.serve(port, folder, set, answer, most)
+  local counts, open = {}, 0
+  local function serve_one(connection, request)
+    if request.path == "/trick" then
+      set(json.object(request.body) or {})
+      return web.respond(connection, 200, "{}")
     end
+    if request.path == "/counts" then return web.respond(connection, 200, json.encode(counts)) end
+    counts[request.method] = (counts[request.method] or 0) + 1
+    return answer(connection, request)
+  end
+  local listener = assert(crown.tcp.listen("127.0.0.1", port, function(connection)
+    open = open + 1
+    if most and open > most() then
+      web.respond(connection, 429, "Your IP is issuing too many concurrent connections")
+    else
+      for request in read, connection do
+        if not serve_one(connection, request) then break end
+      end
+    end
+    open = open - 1
     connection:close()
-  end, tls))
+  end, folder and { tls = { cert = folder .. "/s.crt", key = folder .. "/s.key" } } or nil))
   print("stand-in on port " .. listener:port())
 end
 

@@ -38,7 +38,7 @@ function Election.failover(opts)
   return 2 * ttl + options.lock_delay(opts, ttl) + HELD_BACK
 end
 
--- The client and the belief that the elections with the same options share.
+-- The client, the belief and the watch that the elections with the same options share.
 local shared = setmetatable({}, { __mode = "v" })
 
 local function owner_of(checked)
@@ -47,7 +47,7 @@ local function owner_of(checked)
   if owner then return owner end
   local client, problem = Client.new(checked.url, checked, true)
   if not client then return nil, problem end
-  owner = { client = client, belief = Belief.new(client, checked) }
+  owner = { client = client, belief = Belief.new(client, checked), watch = Watch.new(client) }
   shared[key] = owner
   return owner
 end
@@ -175,7 +175,7 @@ end
 
 function Election:claim()
   self.term = nil
-  self.watch = self.watch or Watch.new(self.client, self.base, self.timeout, function(found) heard(self, found) end)
+  self.watch = self.watch or self.owner.watch:follow(self.base, self.timeout, function(found) heard(self, found) end)
   local found, problem, code = look(self)
   if not found then return nil, problem, code end
   local held = found.lock

@@ -4,7 +4,8 @@
 -- It is strict: it refuses keys that new versions refuse, options that it does not know, and tokens that lack a right, and a read that is
 -- not `consistent` may be answered by what stood at the trick "stale". POST /trick sets what happens to the requests that follow:
 -- what support.web has, and `leader = false` (no leader: 500), `stale = true`, `multiplier =` (of a session's TTL), `anew = true` (another
--- server leads), `tokens = { secret = { rights } }`, `anonymous = { rights }`, `index = 0` (the next indexes are told too low).
+-- server leads), `tokens = { secret = { rights } }`, `anonymous = { rights }`, `index = 0` (the next indexes are told too low),
+-- `connections` (how many it takes; 200 else, as limits.http_max_conns_per_client).
 local crown = require "crown"
 local base64 = require "crown.text.base64"
 local core = require "crown.core"
@@ -264,4 +265,4 @@ web.serve(tonumber(arg[1]) or 0, arg[3], set, function(connection, request)
   if not may then return plain(connection, 403, "ACL not found") end
   return web.carry_out(trick, request, function() return plain(connection, trick.status, trick.message or "rpc error") end,
     function() return carry_out(connection, request, may) end)
-end)
+end, function() return trick.connections or 200 end)
