@@ -1,5 +1,5 @@
---- What Consul tells of the elections of a prefix: one question that its agent holds open until one of their keys changes. An agent
--- allows one address 200 connections, so a runtime has one for all. It is a hint.
+--- What Consul tells of the elections of a prefix: one question that its agent holds open until one of their keys changes. An
+-- agent allows one address 200 connections, so a runtime has one for all. It is a hint.
 -- @internal crown.consul.watch
 
 local barrier = require "crown.link.barrier"
