@@ -78,17 +78,26 @@ describe("the views of the status page", function()
     assert.matches('href="%.%./store"', body)
   end)
 
+  local TROUBLE = [[
+    crown.elect { name = "a-fine", oracle = "memory:" }
+    crown.elect { name = "m-loops", oracle = "memory:", child = { "false" } }
+    crown.elect { name = "z-away", oracle = "redis://127.0.0.1:1" }]]
+
+  local function names_in(rows)
+    local found = {}
+    for name in rows:gmatch 'href="history/([^"]+)"' do found[#found + 1] = name end
+    return found
+  end
+
   it("show first what is wrong, with a step to take and a place in the help", function()
-    port = serve("one", app [[
-      crown.elect { name = "a-fine", oracle = "memory:" }
-      crown.elect { name = "z-away", oracle = "redis://127.0.0.1:1" }]])
+    port = serve("one", app(TROUBLE))
     local body = eventually(function()
       local text = get("/").body
-      return text:find 'z%-away: the store gives no answer<p>On this host: crown%-lua status' and text
+      return text:find 'z%-away: the store gives no answer<p>On this host: crown%-lua status' and text:find "m%-loops: the command"
+        and text
     end, 20)
     assert.matches('<a href="help#away">More</a>', body)
-    local rows = body:match "<tbody>(.-)</tbody>"
-    assert.is_true(rows:find("z-away", 1, true) < rows:find("a-fine", 1, true))
+    assert.same({ "z-away", "m-loops", "a-fine" }, names_in(body:match "<tbody>(.-)</tbody>"))
     local help = get("/help").body
     for _, one in ipairs(advice) do
       local section = assert.is_truthy(help:match(('<section id="%s">(.-)</section>'):format(one.key)), one.key)
@@ -144,6 +153,13 @@ describe("the views of the status page", function()
       port = serve("three", app(("for i = 1, %d do crown.elect { name = 'e' .. i, oracle = 'memory:' } end"):format(MANY)))
       is_readable(TWO, { "/" })
       assert.equal(1000, browser:run "return document.querySelectorAll('tbody tr').length")
+    end)
+
+    it("show first what is wrong", function()
+      port = serve("one", app(TROUBLE))
+      visit "/"
+      eventually(function() return browser:run "return document.querySelectorAll('#alarms li').length == 2" end, 20)
+      assert.equal("a-fine", names_in(browser:run "return document.querySelector('#elections tbody').innerHTML")[3])
     end)
 
     it("are used with the keyboard alone", function()

@@ -2,6 +2,7 @@
 -- @internal crown.web.glance
 
 local advice = require "crown.web.advice"
+local settings = require "crown.election.settings"
 
 local glance = {}
 
@@ -11,15 +12,21 @@ local CRASHES, WITHIN = 3, 300 -- so many ends of a command by itself, in so man
 
 local function new()
   return { led = 0, away = {}, failing = {}, unfenced = {}, looping = {}, doubted = {}, unkillable = {}, overdue = {},
-    failed = {}, troubled = {} }
+    failed = {}, troubled = {}, is_first = {} }
+end
+
+local function put_first(found, one)
+  local key = settings.key(one.name, one.node)
+  if found.is_first[key] or #found.troubled == MOST_SHOWN then return end
+  found.is_first[key] = true
+  table.insert(found.troubled, one)
 end
 
 local function look(found, one)
   if one.away then table.insert(one.answers and found.failing or found.away, one.name) end
   if one.child_unfenced then table.insert(found.unfenced, one.name) end
   if one.amnesia then table.insert(found.doubted, one.name) end
-  local is_troubled = one.away or one.child_unfenced or one.amnesia
-  if is_troubled and #found.troubled < MOST_SHOWN then table.insert(found.troubled, one) end
+  if one.away or one.child_unfenced or one.amnesia then put_first(found, one) end
 end
 
 -- @tparam table ends by name of an election: a command's end is its job's, and no crash
@@ -35,6 +42,16 @@ local function look_at_changes(found, changes, now, ends)
   end
 end
 
+-- Those whose command is what is wrong, which their status does not say.
+local function look_at_commands(found, find)
+  for _, list in ipairs { found.unkillable, found.looping } do
+    for _, name in ipairs(list) do
+      local one = find(name)
+      if one then put_first(found, one) end
+    end
+  end
+end
+
 local function names_of(list)
   table.sort(list)
   local text = table.concat(list, ", ", 1, math.min(#list, 3))
@@ -47,9 +64,10 @@ end
 -- @tparam table changes of crown.web.history.list
 -- @number now the wall clock
 -- @tparam[opt] table jobs as of crown.web.jobs
+-- @tparam function find a name → the election's status, or nil
 -- @treturn table `{ led =, alarms = { { level = "bad" or "warn", text =, first =, key = } … }, troubled = }`: what to do first;
 -- the key of crown.web.advice; statuses of the first elections that something is wrong with
-function glance.look(each_page, changes, now, jobs)
+function glance.look(each_page, changes, now, jobs, find)
   local found, alarms = new(), {}
   each_page(function(led, some)
     found.led = found.led + led
@@ -62,6 +80,7 @@ function glance.look(each_page, changes, now, jobs)
     if list then table.insert(list, job.name) end
   end
   look_at_changes(found, changes, now, ends)
+  look_at_commands(found, find)
   for _, said in ipairs(advice) do
     local list = found[said.key]
     if #list > 0 then

@@ -28,7 +28,7 @@ end
 -- @treturn string HTML
 function help.page(version, pid)
   return html.page { here = "help", title = "Help – crown-lua", heading = "What to do", version = version, pid = pid,
-    main = INTRODUCTION .. html.map(advice, section) }
+    is_fixed = true, main = INTRODUCTION .. html.map(advice, section) }
 end
 
 return help

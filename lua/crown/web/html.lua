@@ -72,7 +72,7 @@ local PAGE = [[
 </head>
 <body>
 <header><h1>$heading</h1><span class="soft">crown-lua $version, process $pid</span>
-<span id="live" class="soft">as of $now; reload for what is new</span>
+$live
 <nav aria-label="Views">$views</nav></header>
 <main>
 $main
@@ -81,14 +81,16 @@ $script</body>
 </html>
 ]]
 
+local LIVE = '<span id="live" class="soft">as of %s; reload for what is new</span>'
+
 --- A whole page.
 -- @tparam table of `here`: its address as in VIEWS; `title`, `heading` and `main`, which are HTML; `version`, `pid`; `script`;
--- `up`: "../" where it is below the first page
+-- `up`: "../" where it is below the first page; `is_fixed`: it tells of nothing that changes
 -- @treturn string
 function html.page(of)
   return (PAGE:gsub("%$(%l+)", { title = of.title, heading = of.heading, main = of.main, version = html.escape(of.version),
-    pid = ("%d"):format(of.pid), now = html.moment(), views = views(of.here, of.up or ""), style = style,
-    script = of.script and "<script>" .. of.script .. "</script>\n" or "" }))
+    pid = ("%d"):format(of.pid), live = of.is_fixed and "" or LIVE:format(html.moment()), style = style,
+    views = views(of.here, of.up or ""), script = of.script and "<script>" .. of.script .. "</script>\n" or "" }))
 end
 
 return html

@@ -74,7 +74,7 @@ local function each_glance(fn)
 end
 
 local function seen_at_a_glance()
-  return kept.get("glance", function() return glance.look(each_glance, history.list(), os.time(), jobs.all()) end)
+  return kept.get("glance", function() return glance.look(each_glance, history.list(), os.time(), jobs.all(), elections.find) end)
 end
 
 local function as_json(list, at, delta)

@@ -62,7 +62,8 @@ function change(c) {
   return [c.event.replace(".", ": ").replace("_", " "), c.leader && "leader " + c.leader, c.epoch && "epoch " + c.epoch, how,
     c.reason].filter(Boolean).join(" · ");
 }
-function troubled(e) { return e.away !== undefined || e.child_unfenced || e.amnesia ? 1 : 0; }
+let urgent = new Set();
+function troubled(e) { return urgent.has(key(e)) || e.away !== undefined || e.child_unfenced || e.amnesia ? 1 : 0; }
 function alarm(a) {
   const item = element("li", a.text, a.level);
   if (!a.key) return item;
@@ -87,6 +88,7 @@ function take(state) {
   for (const e of state.troubled) known.set(key(e), { ...e, at: performance.now() / 1000 });
   for (const e of state.elections)
     if (known.has(key(e)) || known.size < 1000) known.set(key(e), { ...e, at: performance.now() / 1000 });
+  urgent = new Set(state.troubled.map(key));
   stamp = state.stamp;
   last = state;
 }
