@@ -19,6 +19,7 @@ local packed = require "crown.text.packed"
 local options = require "crown.election.options"
 local oracle = require "crown.election.contract"
 local Pace = require "crown.election.pace"
+local own_rules = require "crown.text.own_rules"
 local rules = require "crown.election.rules"
 local schema = require "crown.check.schema"
 local settings = require "crown.election.settings"
@@ -143,10 +144,11 @@ function Election:perform(kind, argument, epoch)
   handlers.call(self.common.handlers, kind, argument, epoch)
 end
 
---- What is known now: `phase`, `leader`, `epoch`, `expires_in`, `term`.
+--- What is known now: `phase`, `leader`, `epoch`, `expires_in`, `term`, `barred`, `rules`.
 function Election:status()
   if not self.handle then return { phase = "finishing", epoch = 0 } end
   local status = self.handle:status()
+  status.rules = self.own_rules
   if status.phase == "leading" then
     status.term = Term.new(self.handle, self.name, status.epoch)
   end
@@ -355,7 +357,7 @@ local function plan_of(where, checked)
   local prepared = handlers.check(where, checked.handlers, { crown_name = checked.name, node = checked.node or core.node() })
   if not settings.checking then stores.note(module, oracle_options, word) end
   return { checked = checked, module = module, oracle_options = oracle_options, word = word, pace = pace, handlers = prepared,
-    is_own = pace ~= nil and not settings.checking, rules = rules.make(where, checked),
+    is_own = pace ~= nil and not settings.checking, rules = rules.make(where, checked), own_rules = own_rules.of(checked),
     spec = make_spec(where, checked, word, module, prepared, oracle_options) }
 end
 
@@ -381,15 +383,15 @@ local function check_options(where, given, plan)
   return plan.checked
 end
 
-local function begin(self, where, spec, own_rules)
+local function begin(self, where, spec, made)
   local handle, problem = elections.new(self, spec)
   if not handle then usage.error("%s: %s", where, problem) end
   self.handle = handle
   if settings.checking then return end
   kernel.say_missing()
   if control.open() then past.start() end
-  if own_rules then
-    rules.begin(own_rules, handle, { name = spec.name, node = spec.node or core.node(), state = self.state })
+  if made then
+    rules.begin(made, handle, { name = spec.name, node = spec.node or core.node(), state = self.state })
   end
   handle:start()
 end
@@ -415,7 +417,7 @@ local function declare(given, group, rank)
     opts.send, opts.checking = function() end, true -- a message makes an oracle claim
   end
   local pace = Pace.new(where, checked, plan.pace)
-  self.own_node, self.pace = checked.node, pace
+  self.own_node, self.pace, self.own_rules = checked.node, pace, plan.own_rules
   spec.stand_back = stand_back(plan, pace)
   if pace then spec.claim_delay = spec.claim_delay + pace:apart()
   elseif plan.is_own and not known then alike.keep(given, plan) end

@@ -181,7 +181,8 @@ describe("a candidate's own rules", function()
 
     it("is shown with its reason by status, its JSON, the page and the metrics", function()
       local app = write_file(tempdir() .. "/app.lua", ([[
-        require("crown").elect { name = "x", never = true, oracle = %q, child = { "sleep", "60" } }]]):format(runs.oracle))
+        require("crown").elect { name = "x", never = true, preference = 10, window = "00:00-24:00 UTC", oracle = %q,
+          child = { command = { "sleep", "60" }, watchdog = 30 } }]]):format(runs.oracle))
       local one = runs:keep(Candidate.start { args = { "--http", "127.0.0.1:0", "--log-level", "info", app },
         node = "one", log = tempdir() .. "/log", env = { CROWN_DIRECTORY = dir } })
       says(one, "http.listening.- port=%d+")
@@ -191,8 +192,14 @@ describe("a candidate's own rules", function()
       assert.same({ "following", "never", "this candidate only follows" },
         { status.phase, status.barred[1].reason, status.barred[1].why })
       assert.is_true(status.barred[1].since < 60)
+      local rules = { never = true, preference = 10, window = { "00:00-24:00 UTC" }, watchdog = 30 }
+      assert.same(rules, status.rules)
+      local words = "only follows, prefer 10, 00:00%-24:00 UTC, watchdog 30 s"
+      assert.matches("Rules .*x .*" .. words, shown "status")
       local port = tonumber(one:output():match "http.listening.- port=(%d+)")
       assert.matches("may not lead: never for [%d.]+ s: this candidate only follows", http.ask(port, "GET /").body)
+      assert.matches('history/x">x</a> <span class="soft">' .. words, http.ask(port, "GET /").body)
+      assert.same(rules, crown.json.decode(http.ask(port, "GET /api/elections").body).elections[1].rules)
       assert.matches('\ncrown_eligible{[^}]*} 0\n', http.ask(port, "GET /metrics").body)
       assert.is_false(is_leading(one))
     end)

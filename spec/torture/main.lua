@@ -5,6 +5,7 @@ package.path = "./spec/?.lua;" .. package.path
 
 local crown = require "crown"
 local JobWorld = require "torture.job_world"
+local ranks = require "torture.ranks"
 local schedule = require "torture.schedule"
 local shrink = require "torture.shrink"
 local stores = require "torture.stores"
@@ -22,8 +23,9 @@ local KNOWN = kind == JobWorld and JobWorld.STORES or stores.NAMES
 wanted = wanted:gsub("^jobs:", "")
 
 -- On a store of its own: what an earlier run has done to one must not tell on the next.
-local function play(name, draw, mode)
+local function play(name, draw, mode, seed)
   local store = stores.start(name)
+  if kind == World then ranks.draw(store, seed) end
   local list = draw(store)
   local world = kind.new(store, mode)
   local fine, result = pcall(world.play, world, list)
@@ -56,7 +58,7 @@ local function torture(name, count, first_seed)
     local mode = MODES[seed % #MODES + 1]
     local began, result, list = pcall(play, name, function(store)
       return schedule.draw(store, seed, size, World.CANDIDATES, kind.WITHOUT)
-    end, mode)
+    end, mode, seed)
     if not began then -- as where a server did not start in time on a busy machine; the others go on
       print(("%-10s seed %-8d could not begin: %s"):format(name, seed, tostring(result)))
       result = { wrong = { "could not begin" }, terms = 0, overlap = 0, epochs = 0, gap = 0, unexplained = 0 }
@@ -68,7 +70,7 @@ local function torture(name, count, first_seed)
     if #result.wrong > 0 then
       sum.wrong = sum.wrong + 1
       if began then report(name, seed, mode, list, result) end
-      local function fails(part) return #play(name, function() return part end, mode).wrong > 0 end
+      local function fails(part) return #play(name, function() return part end, mode, seed).wrong > 0 end
       local smaller = (arg[5] == "whole" or not began) and list or shrink(list, fails)
       if #smaller < #list then print("enough of it:\n" .. schedule.text(smaller)) end
     end

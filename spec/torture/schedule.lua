@@ -24,6 +24,7 @@ local function menu_of(store, without)
     local is_drawn = (store.ports or not fault.on_way) and not without[name]
     if is_drawn then menu[#menu + 1] = { kind = "candidate", name = name, weight = fault.weight } end
   end
+  if store.sick then menu[#menu + 1] = { kind = "candidate", name = "sick", weight = store.sick.weight } end
   for name, fault in pairs(store.faults) do
     if not without[name] then menu[#menu + 1] = { kind = "store", name = name, weight = fault.weight } end
   end

@@ -6,6 +6,7 @@ local faults = require "torture.faults"
 local judge = require "torture.judge"
 local new_random = require "torture.random"
 local orders = require "torture.orders"
+local ranks = require "torture.ranks"
 local NameServer = require "support.own_name_server"
 local redirect = require "support.redirect"
 local signals = require "support.signals"
@@ -46,7 +47,8 @@ end
 function World.new(store, mode)
   local self = setmetatable({ store = store, said = {}, intervals = {}, candidates = {}, busy = 0, ordering = 0, elections = {},
     paths = {} }, World)
-  self.cluster = Cluster.new { url = store.url(), ttl = store.ttl, mode = mode, env = {}, app = store.slots and SLOTS_APP }
+  self.cluster = Cluster.new { url = store.url(), ttl = store.ttl, mode = mode, env = {},
+    app = store.slots and SLOTS_APP or store.ranks and ranks.APP }
   for slot = 1, store.slots or 1 do
     local suffix = store.slots and "." .. slot or ""
     self.elections[slot], self.paths[slot] = "spec" .. suffix, self.cluster.ticks .. suffix
@@ -58,6 +60,7 @@ function World.new(store, mode)
     if store.ports then who.names = NameServer.start() end
     local environment = who.clock:environment()
     environment.SLOTS = store.slots
+    if store.ranks then ranks.give(self, who, environment) end
     self.cluster.options.env[node] = store.announced and redirect(ports_of(who, store), environment) or environment
     self.candidates[i] = who
     self:start(who)
@@ -113,7 +116,7 @@ end
 --- Suffers a fault, until that is over.
 -- @tparam table fault of torture.schedule
 function World:suffer(fault)
-  local kind = fault.kind == "store" and self.store.faults[fault.name] or faults[fault.name]
+  local kind = fault.kind == "store" and self.store.faults[fault.name] or faults[fault.name] or self.store.sick
   local who = fault.kind == "candidate" and (fault.leader and self:leader() or self.candidates[fault.who]) or nil
   local from, random = crown.now(), new_random(fault.seed)
   local target = fault.kind == "store" and self.store or who
@@ -195,11 +198,14 @@ function World:play(list)
   repeat
     crown.sleep(0.05)
   until all_work(self, over) or crown.now() > over + 2 * self.store.cost + 10
+  local disorder = ranks.wrong(self)
   self.over = true
   local logs = {}
   for i, who in ipairs(self.candidates) do logs[i] = who.member:output() end
-  return judge.run { paths = self.paths, intervals = self.intervals, ended = crown.now(), anew = self.anew, logs = logs,
+  local result = judge.run { paths = self.paths, intervals = self.intervals, ended = crown.now(), anew = self.anew, logs = logs,
     heeded = self.store.heeds or not self.anew }
+  table.insert(result.wrong, disorder)
+  return result
 end
 
 -- Servers that have ended though no fault ended them: whatever came of it, this is what to look at.

@@ -99,7 +99,7 @@ crown.elect(options)          declares an election; raises an error that names a
 
 crown.shares(options)         the same with shares = count, 64 by default; :held() has the numbers that are led here
 
-election:status()             phase, leader, epoch, expires_in, term, barred
+election:status()             phase, leader, epoch, expires_in, term, barred, rules
 election:is_leader() :send(message) :abdicate() :stop()
 term.epoch, term.name, term:remaining(), term:valid()
 

@@ -9,6 +9,7 @@ local json = require "crown.text.json"
 local known_leader = require "crown.text.known_leader"
 local listing = require "crown.command.listing"
 local output = require "crown.command.output"
+local own_rules = require "crown.text.own_rules"
 local stores = require "crown.command.stores"
 local tables = require "crown.command.tables"
 local usage = require "crown.check.usage"
@@ -31,8 +32,9 @@ Asks each runtime of this user by its socket in $CROWN_DIRECTORY. Without that v
 Exit code 1 when no runtime answers, and when REGEX, a POSIX extended regular expression, matches no
 election's name.
 
-Where candidates here have several nodes' names, a column says which is whose. Where one may not
-lead by its own rules (--never), another column says why, and for how long.
+Where candidates here have several nodes' names, a column says which is whose. Where one has rules
+of its own of who leads and when (--prefer, --healthy, --window and others), another column says
+which. Where one may not lead just now, a third one says why, and for how long.
 
 With --stores, a line for each connection to a store:
 
@@ -49,7 +51,7 @@ local HEADING = { "Election", "Phase", "Leader", "Epoch", "Expires in", "Since",
 local NO_ELECTION = "your runtimes here take part in no election now; crown-lua info asks the store\n"
 local NODE_AT = 2 -- the column that tells candidates of one host apart
 local LAYOUT = { spare = { "Runtime", "Oracle", "Since", "Child", "Epoch" },
-  long = { Election = 10, Node = 10, Leader = 11, Child = 10, Oracle = 14 } }
+  long = { Election = 10, Node = 10, Leader = 11, Child = 10, Oracle = 14, Rules = 20 } }
 
 local function seconds(value)
   return value and ("%.1f s"):format(value) or "-"
@@ -114,9 +116,9 @@ local function add_column(heading, rows, at, name, value_of)
   for i, row in ipairs(rows) do table.insert(row, at, value_of(i) or "-") end
 end
 
-local function some_barred(elections)
+local function some_have(elections, field)
   for _, one in ipairs(elections) do
-    if one.barred then return true end
+    if one[field] then return true end
   end
   return false
 end
@@ -145,7 +147,10 @@ function status.text(runtimes, pattern, column, columns)
     local why = words_for.is_denied(one) and "not allowed to ask" or "no answer"
     rows[#rows + 1] = { "-", why, "-", "-", "-", "-", "-", "-", ("%d"):format(one.pid) }
   end
-  if some_barred(elections) then
+  if some_have(elections, "rules") then
+    add_column(heading, rows, #heading + 1, "Rules", function(i) return elections[i] and own_rules.words(elections[i]) end)
+  end
+  if some_have(elections, "barred") then
     add_column(heading, rows, #heading + 1, "May not lead", function(i)
       return elections[i] and barred(elections[i], words_for.span)
     end)

@@ -10,6 +10,7 @@ local elections = require "crown.core.election"
 local files = require "crown.core.files"
 local json = require "crown.text.json"
 local lockfile = require "crown.core.lockfile"
+local own_rules = require "crown.text.own_rules"
 local tcp = require "crown.core.tcp"
 local usage = require "crown.check.usage"
 
@@ -23,7 +24,7 @@ local answers = {}
 
 function answers.status(request)
   return { pid = core.pid, node = core.node(), version = core.version,
-    elections = elections.all(tonumber(request.skip) or 0, PAGE) }
+    elections = own_rules.add(elections.all(tonumber(request.skip) or 0, PAGE), elections.declared) }
 end
 
 function answers.stores(request)

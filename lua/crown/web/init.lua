@@ -12,6 +12,7 @@ local jobs = require "crown.web.jobs"
 local json = require "crown.text.json"
 local kept = require "crown.web.kept"
 local metrics = require "crown.web.metrics"
+local own_rules = require "crown.text.own_rules"
 local page = require "crown.web.page"
 local settings = require "crown.election.settings"
 local store_page = require "crown.web.store_page"
@@ -36,7 +37,7 @@ end
 local function each_page(most, fn)
   local done = 0
   repeat
-    local some = elections.all(done, math.min(PAGE, most - done))
+    local some = own_rules.add(elections.all(done, math.min(PAGE, most - done)), elections.declared)
     fn(some)
     done = done + #some
   until #some < PAGE or done == most
@@ -68,7 +69,7 @@ local function each_glance(fn)
   local done = 0
   repeat
     local seen, led, troubled = elections.glance(done, PAGE)
-    fn(led, troubled)
+    fn(led, own_rules.add(troubled, elections.declared))
     done = done + seen
   until seen < PAGE
 end
@@ -102,7 +103,7 @@ local function changed(since)
   local number = since:sub(1, #BORN) == BORN and tonumber(since:match("^%d+$", #BORN + 1))
   local at, list = stamp(), number and elections.changed(number, PAGE)
   if not list then return nil end
-  return as_json(items(list), at, true)
+  return as_json(items(own_rules.add(list, elections.declared)), at, true)
 end
 
 local function listed(most, since)

@@ -4,6 +4,7 @@
 local barred = require "crown.text.barred"
 local html = require "crown.web.html"
 local jobs = require "crown.web.jobs"
+local own_rules = require "crown.text.own_rules"
 local known_leader = require "crown.text.known_leader"
 local script = require "crown.web.script"
 
@@ -61,10 +62,12 @@ local function change_text(change)
   return table.concat(text, " · ")
 end
 
+local function soft(text) return text and (' <span class="soft">%s</span>'):format(escape(text)) or "" end
+
 -- Of several candidates of one election here, each has a node of its own.
 local function name_of(one, node)
   local link = ('<a href="history/%s">%s</a>'):format(escape(one.name), escape(one.name))
-  return link .. (one.node ~= node and (' <span class="soft">%s</span>'):format(escape(one.node)) or "")
+  return link .. soft(one.node ~= node and one.node) .. soft(own_rules.words(one))
 end
 
 local function row_of(one, latest, node)

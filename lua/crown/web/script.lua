@@ -74,12 +74,19 @@ function alarm(a) {
   return item;
 }
 function key(e) { return e.name + "\n" + e.node; }
+function rules(r) {
+  return [r.never && "only follows", r.preference && "prefer " + r.preference,
+    r.preference_wait && "wait " + r.preference_wait + " s", r.preempt && "preempt " + r.preempt + " s",
+    r.healthy && "while healthy", r.last_resort && "last resort", ...(r.window || []),
+    r.watchdog && "watchdog " + r.watchdog + " s"].filter(Boolean).join(", ");
+}
 function named(e) {
   const cell = document.createElement("span");
   const link = element("a", e.name);
   link.href = "history/" + e.name;
   cell.append(link);
-  if (e.node !== last.node) cell.append(" ", element("span", e.node, "soft"));
+  for (const text of [e.node !== last.node && e.node, e.rules && rules(e.rules)])
+    if (text) cell.append(" ", element("span", text, "soft"));
   return cell;
 }
 let known = new Map(), stamp = "", last = null;
