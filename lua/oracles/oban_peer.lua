@@ -4,6 +4,8 @@
 -- @module crown.oracles.oban_peer
 
 local admin = require "crown.postgres.admin"
+local ordered = require "crown.oracle.ordered"
+local Orders = require "crown.postgres.orders"
 local postgres = require "crown.postgres"
 local postgres_url = require "crown.postgres.url"
 
@@ -33,15 +35,21 @@ SELECT node, node = $2 AS ours, (extract(epoch FROM started_at) * 1000000)::int8
   extract(epoch FROM expires_at - timezone('UTC', clock_timestamp()))::float8 AS left
 FROM %s.oban_peers WHERE name = $1]]
 
-local clients = {}
+local PART = "oban"
 
-local function client_for(url, timeout)
-  if clients[url] then return clients[url] end
-  local client, problem = postgres.new(url, { timeout = timeout, label = "oban_peer", background = true,
-    bounded = true })
-  clients[url] = client
-  return client, problem
+local places = {} -- by URL: what elections of one database share
+
+local function place_at(url, timeout)
+  if places[url] then return places[url] end
+  local client, problem = postgres.new(url, { timeout = timeout, label = "oban_peer", background = true, bounded = true })
+  if not client then return nil, problem end
+  places[url] = Orders.heard({ client = client }, PART)
+  return places[url]
 end
+
+local function quoted(prefix) return '"' .. prefix .. '"' end
+
+local function orders_on(client, prefix) return Orders.new(client, PART, quoted(prefix) .. ".oban_peers", quoted(prefix)) end
 
 --- No TTL is known beforehand, whatever the options say: Oban's row tells it.
 function Peer.timing(opts)
@@ -50,21 +58,30 @@ end
 
 function Peer.init(opts)
   local checked = postgres_url.options("oban_peer", opts, RULES)
-  local client, problem = client_for(checked.url, checked.timeout)
-  if not client then return nil, problem end
-  local self = setmetatable({ client = client, oban = checked.oban_name or checked.name or "Oban",
+  local place, problem = place_at(checked.url, checked.timeout)
+  if not place then return nil, problem end
+  local self = setmetatable({ place = place, client = place.client, name = opts.crown_name, prefix = checked.prefix,
+    oban = checked.oban_name or checked.name or "Oban",
     node = opts.given and opts.given.node or opts.node,
-    sql = LEADER:format('"' .. checked.prefix .. '"'), send = opts.send, emit = opts.emit }, Peer)
+    sql = LEADER:format(quoted(checked.prefix)), send = opts.send, emit = opts.emit, above = 0 }, Peer)
   local _
   _, self.check = Peer.timing(checked)
   local function changed() self.send "changed" end
-  client:listen(checked.prefix .. ".oban_leader", changed, changed)
+  place.client:listen(checked.prefix .. ".oban_leader", changed, changed)
   return self
 end
 
+-- A term of ours may end while Oban's goes on, by an order or a rule. The next one has a higher epoch all the same: by a
+-- microsecond of `started_at`.
+local function next_epoch(self, started)
+  self.above = math.max(0, (self.highest or 0) + 1 - started)
+  self.highest = started + self.above
+end
+
 -- Whether Oban leads here, now.
+-- @tparam[opt] boolean claims whether that begins a term
 -- @return as a claim; or nil, message, code
-local function look(self)
+local function look(self, claims)
   local rows, problem, code = self.client:query(self.sql, self.oban, self.node)
   if not rows then
     self.emit("oracle.oban.query_error", { error = problem })
@@ -75,11 +92,12 @@ local function look(self)
   if not row.ours then
     return false, { node = row.node, epoch = row.epoch, retry_in = math.min(self.check, row.left) }
   end
-  return true, math.min(self.check, row.left / 3), { ttl = row.left, epoch = row.epoch }
+  if claims then next_epoch(self, row.epoch) end
+  return true, math.min(self.check, row.left / 3), { ttl = row.left, epoch = row.epoch + self.above }
 end
 
 function Peer:claim()
-  local granted, second, third = look(self)
+  local granted, second, third = look(self, true)
   self.leading = granted
   return granted, second, third
 end
@@ -91,6 +109,9 @@ function Peer:refresh()
   if granted == nil then return false, { error = second } end
   return granted, second, third
 end
+
+-- There is nothing to give back: Oban's row is Oban's.
+function Peer:abdicate() self.leading = false end
 
 function Peer:handle_info(message)
   if message ~= "changed" then return end
@@ -108,7 +129,7 @@ FROM %s.oban_peers ORDER BY name]]
 -- @treturn table an array of `{ name, node, epoch, expires_in }`, or nil and a message
 function Peer.list(opts)
   local checked = postgres_url.options("oban_peer", opts, RULES)
-  return admin.list(checked, nil, LIST:format('"' .. checked.prefix .. '"'))
+  return admin.list(checked, nil, LIST:format(quoted(checked.prefix)))
 end
 
 --- What the server says of itself, for `info`.
@@ -116,7 +137,9 @@ end
 -- @treturn table `{ fixed = the URL's ttl counts for nothing, facts =, warnings = }`, or nil and a message
 function Peer.health(opts)
   local checked = postgres_url.options("oban_peer", opts, RULES)
-  local found, problem, code = admin.health(checked, checked.prefix .. ".oban_peers")
+  local found, problem, code = admin.health(checked, checked.prefix .. ".oban_peers", nil, function(client)
+    return orders_on(client, checked.prefix):warnings()
+  end)
   if not found then return nil, problem, code end
   found.fixed = true
   found.facts[#found.facts + 1] = { "Max time", "Oban's interval, 30 s unless set; its table has only the ends" }
@@ -131,4 +154,19 @@ function Peer.rights(opts)
   return admin.reading(checked, checked.prefix .. ".oban_peers")
 end
 
-return Peer
+local function holder_of(self)
+  local rows = self.client:query(self.sql, self.oban, self.node)
+  if not rows then return nil end
+  local row = rows[1]
+  return row and row.left > 0 and { node = row.node, epoch = row.epoch } or false
+end
+
+return ordered.oracle(Peer, { word = "oban", follows = "Oban", holder = holder_of,
+  owner = function(self) return self.place, self.name end,
+  leads = function(self) return self.leading == true end,
+  patrol = function(self) return self.check end,
+  store = function(self) return orders_on(self.client, self.prefix) end,
+  visit = function(opts, fn)
+    local checked = postgres_url.options("oban_peer", opts, RULES)
+    return admin.visit(checked, function(client) return fn(orders_on(client, checked.prefix)) end)
+  end })

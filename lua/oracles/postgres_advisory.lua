@@ -11,17 +11,21 @@ local epochs = require "crown.check.epoch"
 local eviction = require "crown.oracle.eviction"
 local figure = require "crown.check.figure"
 local holder = require "crown.postgres.holder"
+local ordered = require "crown.oracle.ordered"
+local Orders = require "crown.postgres.orders"
 local postgres_url = require "crown.postgres.url"
 local Session = require "crown.postgres.advisory"
 local store_options = require "crown.oracle.options"
 
-local Advisory = {}
+local Advisory = { leaves = true } -- also a follower waits in the lock's queue
 Advisory.__index = Advisory
 
 --- What a leader's child holds, so that it may not run as another user.
 Advisory.hands_over = "the open session of the database"
 
 local DEFAULT_CHECK = 5
+
+local PART, TABLE = "advisory", "crown_advisory_v1"
 
 local EXACT = 2 ^ 53 -- from here on a number of Lua's skips whole ones
 
@@ -103,6 +107,8 @@ function Advisory.init(opts)
     amnesia_wait = checked.amnesia_wait, trust_empty = checked.trust_empty, emit = opts.emit, schema = checked.schema,
     on_closed = function() if self.epoch then opts.send "closed" end end }
   if not self.session then return nil, problem end
+  self.place, problem = Orders.place(checked.url, PART, self.session.timeout)
+  if not self.place then return nil, problem end
   self.session.client:listen(Session.CHANNEL, function(payload)
     if payload == "evict " .. self.name and self.epoch then opts.send "evict" end
   end)
@@ -125,6 +131,9 @@ end
 
 function Advisory:claim()
   if self.waiting then return denial(self.last, self.every) end
+  local came = self.came
+  self.came = nil
+  if came and self.session.locked == came then return self:settle(came, true) end
   local generation, problem, code = self.session:ready()
   if not generation then return nil, problem, code end
   local distrust = self.session:distrust()
@@ -202,7 +211,10 @@ function Advisory:handle_info(message)
   if message == "evict" and self.epoch then return self:refresh() end
   if self.epoch then return end
   if message == "again" then return self:claim() end
-  if message == "locked" and self.session.locked then return self:settle(self.session.locked, true) end
+  if message == "locked" and self.session.locked then
+    self.came = self.session.locked
+    return self:claim() -- which looks at operators' orders first
+  end
 end
 
 local LIST = [[
@@ -220,5 +232,25 @@ SELECT holder, epoch, extract(epoch FROM acting_until - clock_timestamp())::floa
 FROM crown_advisory_v1 WHERE lock_name = $1]],
 }
 
-return admin.serve(Advisory, { word = "postgres_advisory", rules = RULES, table = "crown_advisory_v1",
-  part = "advisory", list = LIST, evict = EVICT })
+local HOLDER = [[
+SELECT holder, epoch FROM crown_advisory_v1 WHERE lock_name = $1 AND acting_until > clock_timestamp()]]
+
+local function holder_of(self)
+  local rows = self.place.client:query(HOLDER, self.name)
+  if not rows then return nil end
+  return rows[1] and { node = holder.node(rows[1].holder), epoch = rows[1].epoch } or false
+end
+
+local function orders_on(client) return Orders.new(client, PART, TABLE) end
+
+admin.serve(Advisory, { word = "postgres_advisory", rules = RULES, table = TABLE, part = PART, list = LIST, evict = EVICT,
+  warnings = function(client) return orders_on(client):warnings() end })
+
+return ordered.oracle(Advisory, { word = "postgres", holder = holder_of,
+  owner = function(self) return self.place, self.name end,
+  leads = function(self) return self.epoch ~= nil end,
+  patrol = function(self) return self.every end,
+  store = function(self) return orders_on(self.place.client) end,
+  visit = function(opts, fn)
+    return admin.visit(postgres_url.options("postgres_advisory", opts, RULES), function(client) return fn(orders_on(client)) end)
+  end })

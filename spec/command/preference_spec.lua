@@ -96,8 +96,8 @@ describe("a preference", function()
     assert.same({ 2, 2 }, { #decoded.rules, #decoded.death })
     assert.matches("who leads      any candidate, at any time", run({ "check", "--oracle", "redis://x", "run", "x", "true" }).stdout)
     local refused = {
-      { "with the oracle 'postgres_advisory' candidates know nothing of each other", "--oracle", "postgres+advisory://x/y", "run",
-        "--prefer", "3", "x", "true" },
+      { "with the oracle 'oban_peer' candidates know nothing of each other", "--oracle", "oban+postgres://x/y", "run", "--prefer", "3",
+        "x", "true" },
       { "%-%-last%-resort belongs to %-%-healthy", "--oracle", "redis://x", "run", "--last-resort", "x", "true" },
       { "%-%-never never leads, so %-%-preempt has no effect", "--oracle", "redis://x", "run", "--never", "--preempt", "3", "x", "true" },
       { "preempt has no place beside slots", "--oracle", "redis://x", "run", "--slots", "2", "--preempt", "3", "x", "true" },

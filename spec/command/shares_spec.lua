@@ -89,8 +89,7 @@ describe("shares", function()
       return result.stdout .. result.stderr
     end
     assert.matches("run: 2 elections, nothing wrong", check(0, "redis://x", "--shares", "2", "x", "true"))
-    assert.matches("with the oracle 'postgres_advisory' candidates know nothing", check(2, "postgres+advisory://x/y", "--shares", "2", "x",
-      "true"))
+    assert.matches("with the oracle 'oban_peer' candidates know nothing", check(2, "oban+postgres://x/y", "--shares", "2", "x", "true"))
     assert.matches("preference has no place beside shares", check(2, "redis://x", "--shares", "2", "--prefer", "2", "x", "true"))
     assert.matches("both say how many elections there are", check(2, "redis://x", "--shares", "2", "--slots", "2", "x", "true"))
     local all = crown.shares { name = "shared", count = 3, oracle = "memory:" }

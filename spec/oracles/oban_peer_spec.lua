@@ -1,9 +1,11 @@
 local crown = require "crown"
+local Election = require "support.ordered_election"
 local eventually = require("crown.testing").eventually
 local oban = require "crown.oracles.oban_peer"
 local Player = require "support.oracle_candidate"
 local Postgres = require "support.postgres"
 local run = require "support.run"
+local tempdir = require "support.tempdir"
 
 describe("the oracle that follows Oban's leader", function()
   local server
@@ -153,7 +155,8 @@ describe("the oracle that follows Oban's leader", function()
     local one = peer "app@one"
     assert.equal("granted", one:claim()[1])
     assert.equal("granted", one:refresh()[1])
-    assert.is_nil(oban.abdicate)
+    one:abdicate()
+    assert.equal("granted", one:claim()[1]) -- Oban leads here still
   end)
 
   it("reads the table of another prefix and the row of another Oban", function()
@@ -164,6 +167,42 @@ describe("the oracle that follows Oban's leader", function()
     server:sql [[INSERT INTO jobs.oban_peers VALUES ('My.Oban', 'n', timezone('UTC', now()),
       timezone('UTC', now()) + interval '30 s')]]
     assert.equal("granted", peer("n", { prefix = "jobs", oban_name = "My.Oban" }):claim()[1])
+  end)
+
+  it("follows nobody while an operator's pause of that election stands, and takes no other order", function()
+    theirs.lead("one", 600)
+    local url = "oban+" .. server.url .. "?check=1"
+    local election, admin = Election.new(url, tempdir()), "oban+" .. server:url_for "postgres"
+    finally(function() election:destroy() end)
+    local one = election:leader "one"
+    local other = election:start("one", "run", "--oracle", url, "another", "sleep", "600")
+    election:leads(other)
+    assert.equal(("'%s' is paused until crown-lua resume\n"):format(election.name),
+      election:command(0, "pause", "--oracle", admin, election.name, "--why", "a new disk"))
+    election:says(one, 'leadership.lost [^\n]*reason=paused error="paused since [^\n]*: a new disk"')
+    eventually(function() return election:count(one) == 0 end, Election.SOON)
+    assert.equal(1, election:count(other))
+    assert.matches("-  +paused since [^\n]*: a new disk", election:command(0, "info"))
+    election:command(0, "resume", "--oracle", admin, election.name)
+    election:leads(one)
+    assert.matches("handover: with the oracle 'oban_peer' it is Oban that decides which node leads",
+      election:command(2, "handover", election.name, "--to", "two"))
+  end)
+
+  it("goes on where it may not read orders, and says so once", function()
+    theirs.lead("app@one", 600)
+    server:sql "CREATE TABLE IF NOT EXISTS crown_orders_v1 (part TEXT, lock_name TEXT, orders TEXT, PRIMARY KEY (part, lock_name))"
+    server:sql "REVOKE ALL ON crown_orders_v1 FROM crown"
+    local errors = {}
+    crown.on("oracle.error", function(event) errors[#errors + 1] = event.error end)
+    finally(function() server:sql "DROP TABLE crown_orders_v1" end)
+    local one = peer("app@one", { check = 0.1 })
+    for _ = 1, 3 do assert.equal("granted", one:claim()[1]) end
+    eventually(function() return errors[1] end)
+    assert.matches("^operators' orders cannot be read here, and are not obeyed until they can: .*permission denied", errors[1])
+    local checked = run { "check", "--store", "--oracle", "oban+" .. server.url, "run", "x", "true" }
+    assert.matches("warning +operators' orders cannot be read: .*permission denied for table crown_orders_v1", checked.stdout)
+    assert.equal(1, #errors)
   end)
 
   it("shows no TTL of ours in info: Oban's is Oban's to say", function()

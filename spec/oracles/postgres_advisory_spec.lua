@@ -43,6 +43,22 @@ describe("the advisory lock oracle on Postgres", function()
     assert.equal("granted", one:refresh()[1])
   end)
 
+  it("obeys an order that nobody has told it of, where it gets the lock by waiting (S15)", function()
+    local one, two = candidate("one", { ttl = 180 }), candidate("two", { ttl = 180 })
+    one:win()
+    assert.equal("denied", two:claim()[1])
+    server:sql "CREATE TABLE crown_orders_v1 (part TEXT, lock_name TEXT, orders TEXT, PRIMARY KEY (part, lock_name))"
+    finally(function() server:sql "DROP TABLE crown_orders_v1" end)
+    server:sql "ALTER TABLE crown_orders_v1 OWNER TO crown"
+    server:sql([[INSERT INTO crown_orders_v1 VALUES ('advisory', $1, '{"pause":true,"why":"x"}')]], name)
+    local pid = pid_of(two)
+    one:abdicate()
+    eventually(function() return two:message() == "locked" end, 20)
+    local verdict = two:call("handle_info", "locked")
+    assert.same({ "denied", "paused: x" }, { verdict[1], verdict[7] })
+    nobody_has(pid)
+  end)
+
   -- What only the statement itself can see to: the lock is lost, or the store is doubted, between a look and the win.
   it("enters nobody as the leader who has not the lock, nor while the store is sat out (R12)", function()
     local one, two = candidate "one", candidate "two"

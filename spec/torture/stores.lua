@@ -29,7 +29,7 @@ local STARTS = { file = ours.file, postgres = postgres.lease, advisory = postgre
 stores.NAMES = { "file", "postgres", "advisory", "pgbouncer", "redis", "sentinel", "cluster", "majority", "etcd", "etcd3", "mysql",
   "nats", "nats3", "kubernetes", "s3", "consul", "consul_lock", "zookeeper", "zookeeper3", "http" }
 
-local TAKES_NO_ORDERS = { advisory = true, http = true }
+local TAKES_NO_ORDERS = { http = true }
 
 --- Starts a store.
 -- @string name one of NAMES, and the number of slots if the election is to have some: redis/2

@@ -68,6 +68,8 @@ end
 -- @return for how long others leave the election to the node; or nil, an exit code
 local function check(options, name)
   local _, opts, word, module = store.ordered "handover"
+  local decides = module.follows
+  if decides then usage.error("handover: with the oracle '%s' it is %s that decides which node leads", word, decides) end
   local list = store.caller(word, module, "list")
   if not list then usage.error("handover: the oracle '%s' does not tell who leads", word) end
   local election, problem, code = ordering.look(list, opts, name)

@@ -55,7 +55,8 @@ end
 -- @raise a usage error
 function rules.expect(where, made, module, state, word, option)
   for _, rule in ipairs(made or {}) do option = option or rule.needs_orders end
-  if option and not (module.order or type(state) == "table" and state.prefer) then
+  local knows = not module.follows and (module.order or type(state) == "table" and state.prefer)
+  if option and not knows then
     usage.error("%s: %s: with the oracle '%s' candidates know nothing of each other, so it has no effect", where, option, word)
   end
 end

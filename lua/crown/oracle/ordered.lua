@@ -167,17 +167,24 @@ local function write(store, name, fields)
   return nil, ("the orders of '%s' change faster than they can be written"):format(name)
 end
 
--- In such a store a leader that has died is gone like one that has stepped down.
+-- @return what a tool knows of an election; or nil, message, code
+local function election_of(how, list, opts, name)
+  if how.follows then return { name = name } end -- who leads there need not be one of ours
+  local found, problem, code = list(opts, name)
+  if not found then return nil, problem, code end
+  local before = { name = name, is_unknown = true } -- nothing may be there of an election that nobody leads
+  for _, one in ipairs(found) do before = one.name == name and one or before end
+  before.ends_alike = true -- in such a store a leader that has died is gone like one that has stepped down
+  return before
+end
+
 local function order_by(how, list)
   return function(opts, name)
-    local found, problem, code = list(opts, name)
-    if not found then return nil, problem, code end
-    local before = { name = name, is_unknown = true } -- nothing may be there of an election that nobody leads
-    for _, one in ipairs(found) do before = one.name == name and one or before end
-    before.ends_alike = true
-    local fields, written = opts.order
-    written, problem, code = how.visit(opts, function(store) return write(store, name, fields) end)
-    if not written then return nil, problem, code end
+    local before, problem, code = election_of(how, list, opts, name)
+    if not before then return nil, problem, code end
+    local fields = opts.order
+    local written, why, kind = how.visit(opts, function(store) return write(store, name, fields) end)
+    if not written then return nil, why, kind end
     return before
   end
 end
@@ -189,12 +196,13 @@ end
 -- `{ node =, epoch = }`, who leads; false: nobody; nil: that is not known; `patrol(state)` → seconds from one look to the next,
 -- where `hear` may miss changes; `looks(state)` → the same of a candidate that has orders (1); `visit(opts, fn, name)` → what
 -- fn(store) returns, for a tool, which asks for one election where it has a name; `lists_candidates`: whether `list` does;
--- `feeds`: whether a claim hands Member:saw what it reads anyway
+-- `feeds`: whether a claim hands Member:saw what it reads anyway; `follows`: the system whose leader these candidates follow, so
+-- that a pause is all that can be ordered
 -- @treturn table the oracle
 function ordered.oracle(module, how)
   obeys(module, how)
   module.list = list_by(how, module.list)
-  module.order = order_by(how, module.list)
+  module.order, module.follows = order_by(how, module.list), how.follows
   if how.lists_candidates then module.nodes = nodes_by(module.list) end
   return module
 end

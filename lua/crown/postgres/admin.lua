@@ -11,7 +11,11 @@ local tables = require "crown.postgres.tables"
 
 local admin = {}
 
-local function with_client(opts, fn)
+--- Asks on a connection of a tool's own.
+-- @tparam table opts `url`, `timeout`
+-- @tparam function fn gets the client of crown.postgres
+-- @return what that returns, up to three values; or nil, message, code
+function admin.visit(opts, fn)
   local client, problem, code = postgres.connect(opts.url, { timeout = opts.timeout or 5, bounded = true })
   if not client then return nil, problem, code end
   local result
@@ -38,7 +42,7 @@ end
 -- @string sql with the columns name, holder, epoch, left (seconds); and candidates, a line each, where they are known
 -- @treturn table an array of `{ name, node, epoch, expires_in, candidates }`, or nil and a message
 function admin.list(opts, part, sql)
-  return with_client(opts, function(client)
+  return admin.visit(opts, function(client)
     local rows, problem, code = client:query(sql)
     if code == tables.MISSING then rows = {} end
     if not rows then return nil, problem end
@@ -71,7 +75,7 @@ end
 -- @tparam[opt] function more `more(client)` → an array of what else is to be warned of
 -- @treturn table `{ ttl =, facts =, warnings = }`, or nil and a message
 function admin.health(opts, named, part, more)
-  return with_client(opts, function(client)
+  return admin.visit(opts, function(client)
     local said, problem = server.said(client, named, LATE)
     if not said then return nil, problem end
     local warnings = said.warnings
@@ -87,11 +91,11 @@ end
 -- @treturn table an array of texts, or nil and a message
 function admin.rights(opts, part)
   local function lacks_on(client) return rights.lacks(client, part, opts.schema) end
-  local lacks, problem, code = with_client(opts, lacks_on)
+  local lacks, problem, code = admin.visit(opts, lacks_on)
   if lacks or not tostring(problem):find("session is read-only", 1, true) then return lacks, problem, code end
   local any = setmetatable({ url = opts.url .. (opts.url:find("?", 1, true) and "&" or "?") .. "target_session_attrs=any" },
     { __index = opts })
-  return with_client(any, lacks_on)
+  return admin.visit(any, lacks_on)
 end
 
 --- What somebody lacks who only reads a table.
@@ -99,7 +103,7 @@ end
 -- @string named the table
 -- @treturn table an array of texts, or nil and a message
 function admin.reading(opts, named)
-  return with_client(opts, function(client)
+  return admin.visit(opts, function(client)
     local lacks, there = rights.on(client, named, "SELECT")
     if not lacks then return nil, there end
     return there and lacks or { "there is no table " .. named }
@@ -119,7 +123,7 @@ end
 -- @tparam table sql `mark`, which returns holder and epoch, or no row; `leads`: holder, epoch, left
 -- @treturn table `{ node =, epoch = }` of who was evicted, or nil and a message
 function admin.evict(opts, part, name, sql)
-  return with_client(opts, function(client)
+  return admin.visit(opts, function(client)
     local function nobody()
       local wrong = looks_elsewhere(client, opts, part)
       if wrong then return nil, wrong, "usage" end
