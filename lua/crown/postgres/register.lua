@@ -213,7 +213,9 @@ SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_settin
   to_regclass('{table}') IS NOT NULL AS there, {whole} AS complete, {keyed} AS keyed,
   coalesce((SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS unlogged,
   coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS owns,
-  has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify, {placement}]]
+  has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify,
+  current_setting('synchronous_standby_names') AS synchronous, (SELECT count(*)::int FROM pg_stat_replication) AS replicas,
+  {placement}]]
 
 -- Waits for the row as a swap does.
 local HOLD = "SELECT FROM {table} WHERE lock_name = $1 FOR NO KEY UPDATE"
@@ -228,9 +230,8 @@ local TRIAL = { [[INSERT INTO {table} (lock_name, version, record, holder, epoch
 -- @bool is_shared with Elixir's Crown, or ours alone
 -- @string commit synchronous_commit of what is written
 -- @string[opt] wanted the schema that it is to be in: then tables in others are none of this one's
--- @treturn table `table`; SQL: `look`, `look_at_any`, `swap`, `give_back` and `clean`, see lua/stores/postgres.lua; `hold`, of
--- one name; `make`;
--- `state` and `rights`, of one row; `trial`, an array
+-- @treturn table `table`; `waits`, whether a write waits for standbys; SQL: `look`, `look_at_any`, `swap`, `give_back` and
+-- `clean`, see lua/stores/postgres.lua; `hold`, of one name; `make`; `state` and `rights`, of one row; `trial`, an array
 function register.statements(is_shared, commit, wanted)
   local named = is_shared and "crown_lease_v1" or "crown_register_v1"
   local words = { table = named, commit = commit, channel = register.CHANNEL, version = VERSION, memory = MEMORY, whole = WHOLE,
@@ -240,9 +241,9 @@ function register.statements(is_shared, commit, wanted)
   local function fill(sql)
     return (sql:gsub("{(%l+)}", function(word) return fill(tostring(words[word])) end))
   end
-  local swap = fill(SWAP)
+  local swap, waits = fill(SWAP), commit ~= "local"
   words.commit = "off" -- what a crash takes back was still held: followers wait for one TTL
-  return { table = named, look = fill(LOOK), look_at_any = fill(LOOK_AT_ANY), swap = swap, give_back = fill(SWAP),
+  return { table = named, waits = waits, look = fill(LOOK), look_at_any = fill(LOOK_AT_ANY), swap = swap, give_back = fill(SWAP),
     clean = fill(CLEAN), hold = fill(HOLD), make = fill(MAKING), state = fill(STATE), rights = fill(RIGHTS),
     trial = { fill(TRIAL[1]), fill(TRIAL[2]), fill(TRIAL[3]) } }
 end

@@ -67,8 +67,8 @@ end
 -- @tparam table lacks an array of texts, to which is added what keeps the user from that, and a field `warning` where policies
 -- count
 -- @param client of crown.postgres
--- @tparam table tables `{ name, privileges, statements, always }` each; a statement that touches no row has failed. `always`: also
--- where row-level security does not count for this user
+-- @tparam table tables `{ name, privileges, statements, always }` each; a statement that touches no row has failed. `always`:
+-- also where row-level security does not count for this user
 -- @treturn table lacks; or nil, message, code
 function row_security.add(lacks, client, tables)
   for _, one in ipairs(tables) do

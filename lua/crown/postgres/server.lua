@@ -16,6 +16,16 @@ SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS stan
 --- What is lost where replication is asynchronous, by the register.
 local LATE = "after a failover what was written last may be lost, and is waited for"
 
+local ALONE = "synchronous_standby_names (%s) wants more standbys than are there (%d), so no write is confirmed and nobody can "
+  .. "lead: start them, or write synchronous_commit=local in the URL"
+
+-- Of a list such as "ANY 2 (a, b, c)" that many have to confirm.
+local function lacks_standbys(row)
+  if row.synchronous == "" then return nil end
+  local wanted = tonumber(row.synchronous:match "^%a* ?(%d+) ?%(") or 1
+  return row.replicas < wanted and ALONE:format(row.synchronous, row.replicas) or nil
+end
+
 local function warnings_of(row, named, late)
   local warnings = {}
   local function warn(text) warnings[#warnings + 1] = text end
@@ -25,6 +35,7 @@ local function warnings_of(row, named, late)
   if row.replicas > 0 and row.synchronous == "" then
     warn("replication is asynchronous: " .. late)
   end
+  warnings[#warnings + 1] = lacks_standbys(row)
   return warnings
 end
 
@@ -94,6 +105,7 @@ function server.lacks(client, sql, wanted, name)
   elseif row.read_only then
     lack("%s's transactions are read-only: see default_transaction_read_only", row.who)
   end
+  if sql.waits then lacks[#lacks + 1] = lacks_standbys(row) end
   if row.unlogged then lack("%s is UNLOGGED, so a crash empties it: ALTER TABLE %s SET LOGGED", named, named) end
   if row.there and not row.keyed and not row.owns then
     lacks[#lacks + 1] = server.UNKEYED:gsub("{table}", named)
