@@ -138,7 +138,7 @@ end
 function Peer.health(opts)
   local checked = postgres_url.options("oban_peer", opts, RULES)
   local found, problem, code = admin.health(checked, checked.prefix .. ".oban_peers", nil, function(client)
-    return orders_on(client, checked.prefix):warnings()
+    return orders_on(client, checked.prefix):warnings "SELECT"
   end)
   if not found then return nil, problem, code end
   found.fixed = true

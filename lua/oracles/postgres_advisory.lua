@@ -244,7 +244,7 @@ end
 local function orders_on(client) return Orders.new(client, PART, TABLE) end
 
 admin.serve(Advisory, { word = "postgres_advisory", rules = RULES, table = TABLE, part = PART, list = LIST, evict = EVICT,
-  warnings = function(client) return orders_on(client):warnings() end })
+  warnings = function(client) return orders_on(client):warnings "SELECT,INSERT,UPDATE,DELETE" end })
 
 return ordered.oracle(Advisory, { word = "postgres", holder = holder_of,
   owner = function(self) return self.place, self.name end,

@@ -20,9 +20,9 @@ local STORES = {
     store.server:edit(name, function(found) found.metadata.annotations = { ["crown-lua/orders"] = GARBAGE } end)
   end },
   { name = "advisory", spoil = function(store, name)
-    store.hands.server:sql("INSERT INTO crown_orders_v1 VALUES ('advisory', $1, $2) ON CONFLICT (part, lock_name) "
-      .. "DO UPDATE SET orders = excluded.orders", name, GARBAGE)
-    store.hands.server:sql("SELECT pg_notify('crown_orders_v1', 'advisory ' || $1)", name)
+    store.hands.server:sql("INSERT INTO crown_advisory_orders_v1 VALUES ($1, $2) ON CONFLICT (lock_name) DO UPDATE "
+      .. " SET orders = excluded.orders", name, GARBAGE)
+    store.hands.server:sql("SELECT pg_notify('crown_advisory_orders_v1', $1)", name)
   end },
   { name = "file", has_no_ttl = true, spoil = function(store, name)
     write_file(store.dir .. ("/%s.orders"):format(name), GARBAGE)

@@ -191,17 +191,17 @@ describe("the oracle that follows Oban's leader", function()
 
   it("goes on where it may not read orders, and says so once", function()
     theirs.lead("app@one", 600)
-    server:sql "CREATE TABLE IF NOT EXISTS crown_orders_v1 (part TEXT, lock_name TEXT, orders TEXT, PRIMARY KEY (part, lock_name))"
-    server:sql "REVOKE ALL ON crown_orders_v1 FROM crown"
+    server:sql "CREATE TABLE IF NOT EXISTS crown_oban_orders_v1 (lock_name TEXT PRIMARY KEY, orders TEXT)"
+    server:sql "REVOKE ALL ON crown_oban_orders_v1 FROM crown"
     local errors = {}
     crown.on("oracle.error", function(event) errors[#errors + 1] = event.error end)
-    finally(function() server:sql "DROP TABLE crown_orders_v1" end)
+    finally(function() server:sql "DROP TABLE crown_oban_orders_v1" end)
     local one = peer("app@one", { check = 0.1 })
     for _ = 1, 3 do assert.equal("granted", one:claim()[1]) end
     eventually(function() return errors[1] end)
     assert.matches("^operators' orders cannot be read here, and are not obeyed until they can: .*permission denied", errors[1])
     local checked = run { "check", "--store", "--oracle", "oban+" .. server.url, "run", "x", "true" }
-    assert.matches("warning +operators' orders cannot be read: .*permission denied for table crown_orders_v1", checked.stdout)
+    assert.matches("warning +crown may not SELECT \"public\".crown_oban_orders_v1, which operators' orders need", checked.stdout)
     assert.equal(1, #errors)
   end)
 

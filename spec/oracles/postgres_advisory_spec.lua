@@ -47,10 +47,10 @@ describe("the advisory lock oracle on Postgres", function()
     local one, two = candidate("one", { ttl = 180 }), candidate("two", { ttl = 180 })
     one:win()
     assert.equal("denied", two:claim()[1])
-    server:sql "CREATE TABLE crown_orders_v1 (part TEXT, lock_name TEXT, orders TEXT, PRIMARY KEY (part, lock_name))"
-    finally(function() server:sql "DROP TABLE crown_orders_v1" end)
-    server:sql "ALTER TABLE crown_orders_v1 OWNER TO crown"
-    server:sql([[INSERT INTO crown_orders_v1 VALUES ('advisory', $1, '{"pause":true,"why":"x"}')]], name)
+    server:sql "CREATE TABLE crown_advisory_orders_v1 (lock_name TEXT PRIMARY KEY, orders TEXT)"
+    finally(function() server:sql "DROP TABLE crown_advisory_orders_v1" end)
+    server:sql "ALTER TABLE crown_advisory_orders_v1 OWNER TO crown"
+    server:sql([[INSERT INTO crown_advisory_orders_v1 VALUES ($1, '{"pause":true,"why":"x"}')]], name)
     local pid = pid_of(two)
     one:abdicate()
     eventually(function() return two:message() == "locked" end, 20)

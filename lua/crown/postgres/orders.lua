@@ -1,16 +1,17 @@
---- Operators' orders in Postgres beside elections whose own table has no room for them: rows of `crown_orders_v1`. The first
+--- Operators' orders in Postgres beside elections whose own table has no room for them: rows of `crown_KIND_orders_v1`. The first
 -- order makes it, in the schema of that table. So nobody needs it who gives no orders. A text is its own version.
 -- @internal crown.postgres.orders
 
 local json = require "crown.text.json"
 local ordered = require "crown.oracle.ordered"
 local postgres = require "crown.postgres"
+local rights = require "crown.postgres.rights"
 local tables = require "crown.postgres.tables"
 
 local Orders = {}
 Orders.__index = Orders
 
-local TABLE = "crown_orders_v1"
+local TABLE = "crown_%s_orders_v1" -- and the channel that tells of changes
 
 local NO_RIGHT, DUPLICATE = "42501", "23505" -- SQLSTATE; two that make the same table at once may meet in its catalog
 local MAKES = 3
@@ -23,48 +24,49 @@ DECLARE place name; owner name; one record;
 BEGIN
   SELECT n.nspname, pg_get_userbyid(c.relowner) INTO place, owner
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('BESIDE');
-  EXECUTE format('CREATE TABLE IF NOT EXISTS %I.crown_orders_v1 (part TEXT NOT NULL, lock_name TEXT NOT NULL, '
-    'orders TEXT NOT NULL, PRIMARY KEY (part, lock_name))', place);
+  EXECUTE format('CREATE TABLE IF NOT EXISTS %I.NAMED (lock_name TEXT PRIMARY KEY, orders TEXT NOT NULL)', place);
   BEGIN
     FOR one IN SELECT a.privilege_type AS may, a.grantee AS who FROM pg_class c, aclexplode(c.relacl) a
       WHERE c.oid = to_regclass('BESIDE') AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
     LOOP
-      EXECUTE format('GRANT %s ON %I.crown_orders_v1 TO %s', one.may, place,
+      EXECUTE format('GRANT %s ON %I.NAMED TO %s', one.may, place,
         CASE one.who WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(one.who)) END);
     END LOOP;
-    EXECUTE format('ALTER TABLE %I.crown_orders_v1 OWNER TO %I', place, owner);
+    EXECUTE format('ALTER TABLE %I.NAMED OWNER TO %I', place, owner);
   EXCEPTION WHEN insufficient_privilege THEN NULL;
   END;
 END $make$]]
 
 local THERE = "SELECT to_regclass('BESIDE') IS NOT NULL AS there"
 
--- $1 part, $2 names as JSON or nothing.
+-- $1 names as JSON, or nothing.
 local LOOK = [[
 SELECT lock_name AS name, orders FROM ORDERS
-WHERE part = $1 AND ($2::json IS NULL OR lock_name IN (SELECT json_array_elements_text($2::json)))]]
+WHERE $1::json IS NULL OR lock_name IN (SELECT json_array_elements_text($1::json))]]
 
--- Whoever listens looks again. $1 part, $2 name.
-local TELL = "WITH done AS (%s RETURNING lock_name)\nSELECT pg_notify('crown_orders_v1', $1::text || ' ' || lock_name) FROM done"
+-- Whoever listens looks again.
+local TELL = "WITH done AS (%s RETURNING lock_name)\nSELECT pg_notify('NAMED', lock_name) FROM done"
 
+-- $1 name.
 local CHANGES = {
-  insert = "INSERT INTO ORDERS (part, lock_name, orders) VALUES ($1::text, $2, $3) ON CONFLICT DO NOTHING",
-  update = "UPDATE ORDERS SET orders = $4 WHERE part = $1::text AND lock_name = $2 AND orders = $3",
-  delete = "DELETE FROM ORDERS WHERE part = $1::text AND lock_name = $2 AND orders = $3",
+  insert = "INSERT INTO ORDERS (lock_name, orders) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+  update = "UPDATE ORDERS SET orders = $3 WHERE lock_name = $1 AND orders = $2",
+  delete = "DELETE FROM ORDERS WHERE lock_name = $1 AND orders = $2",
 }
 
 --- Makes one.
 -- @tparam Client client of crown.postgres
--- @string part which elections: rows of others are left alone
+-- @string kind of elections
 -- @string beside the table of the elections, as SQL names it
 -- @string[opt] schema of both, quoted; nil: the user's search_path
 -- @treturn Orders see crown.oracle.order_book
-function Orders.new(client, part, beside, schema)
-  local named = schema and schema .. "." .. TABLE or TABLE
-  local function of(sql) return (sql:gsub("BESIDE", function() return beside end):gsub("ORDERS", function() return named end)) end
+function Orders.new(client, kind, beside, schema)
+  local bare = TABLE:format(kind)
+  local words = { BESIDE = beside, NAMED = bare, ORDERS = schema and schema .. "." .. bare or bare }
+  local function of(sql) return (sql:gsub("%f[%w_]%u+%f[^%w_]", words)) end
   local sql = { there = of(THERE), make = of(MAKE), look = of(LOOK) }
-  for name, statement in pairs(CHANGES) do sql[name] = TELL:format(of(statement)) end
-  return setmetatable({ client = client, part = part, beside = beside, named = named, sql = sql }, Orders)
+  for name, statement in pairs(CHANGES) do sql[name] = of(TELL:format(statement)) end
+  return setmetatable({ client = client, beside = beside, named = words.ORDERS, sql = sql }, Orders)
 end
 
 -- The server has answered: so that a candidate tells of it that may not read them.
@@ -74,7 +76,7 @@ end
 
 --- As a store of orders has it. Before the first order there is no table.
 function Orders:read(names)
-  local rows, problem, code = self.client:query(self.sql.look, self.part, names and json.encode(names) or nil)
+  local rows, problem, code = self.client:query(self.sql.look, names and json.encode(names) or nil)
   if code == tables.MISSING then rows = {} end
   if not rows then return said(problem, code) end
   local found = {}
@@ -102,9 +104,9 @@ local function make(self)
 end
 
 local function change(self, name, text, version)
-  if not version then return self.client:query(self.sql.insert, self.part, name, text) end
-  if not text then return self.client:query(self.sql.delete, self.part, name, version) end
-  return self.client:query(self.sql.update, self.part, name, version, text)
+  if not version then return self.client:query(self.sql.insert, name, text) end
+  if not text then return self.client:query(self.sql.delete, name, version) end
+  return self.client:query(self.sql.update, name, version, text)
 end
 
 --- As a store of orders has it.
@@ -121,21 +123,19 @@ function Orders:write(name, text, version)
 end
 
 --- What is to be warned of, for `info` and `check --store`.
+-- @string privileges that a candidate needs, with commas between them
 -- @treturn table an array of texts
-function Orders:warnings()
-  local stands, problem = self:read { "" }
-  return { not stands and "operators' orders cannot be read: " .. problem or nil }
+function Orders:warnings(privileges)
+  local lacks, there = rights.on(self.client, self.named, privileges)
+  return { lacks and there and lacks[1] and lacks[1] .. ", which operators' orders need" or nil }
 end
 
 --- Has the candidates of a place hear of orders.
 -- @tparam table place of crown.oracle.ordered, with a `client` of crown.postgres
--- @string part
+-- @string kind of elections
 -- @treturn table the place
-function Orders.heard(place, part)
-  place.client:listen(TABLE, function(payload)
-    local of, name = payload:match "^(%S+) (.*)$"
-    if of == part then ordered.hear(place, name) end
-  end, function() ordered.hear(place) end)
+function Orders.heard(place, kind)
+  place.client:listen(TABLE:format(kind), function(name) ordered.hear(place, name) end, function() ordered.hear(place) end)
   return place
 end
 
@@ -144,15 +144,15 @@ local places = {}
 --- Where a runtime's candidates of one database look at orders, and hear of them, on a connection of its own: one that waits for
 -- a lock answers nothing meanwhile.
 -- @string url
--- @string part
+-- @string kind of elections
 -- @number timeout seconds for one question, where it is the first to ask for it
 -- @treturn table a place of crown.oracle.ordered, with `client` of crown.postgres; or nil, message
-function Orders.place(url, part, timeout)
-  local key = part .. " " .. url
+function Orders.place(url, kind, timeout)
+  local key = kind .. " " .. url
   if places[key] then return places[key] end
   local client, problem = postgres.new(url, { timeout = timeout, background = true, bounded = true, label = "postgres orders" })
   if not client then return nil, problem end
-  places[key] = Orders.heard({ client = client }, part)
+  places[key] = Orders.heard({ client = client }, kind)
   return places[key]
 end
 
