@@ -27,6 +27,7 @@ tarball=$(tarball "$suite")
 work=$(mktemp -d /tmp/crown-deb-XXXXXX)
 trap 'rm -rf --one-file-system "$work"' EXIT
 tools/package/debian.sh unpack "$tarball" "$work/root"
+echo "building the package in there; nothing is installed on this machine" >&2
 source=$work/root/build/crown-lua
 mkdir -p "$source"
 git archive "$commit" | tar -x -C "$source"

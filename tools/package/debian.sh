@@ -31,6 +31,7 @@ tarball() {
     path=$kept/$suite-$key.tar new=$kept/new-$$.tar
     mkdir -p "$kept"
     if [ -z "$(find "$path" -mtime -7 2>/dev/null)" ]; then
+        echo "installing a minimal Debian ($suite) into $path, nothing of it into this machine:${*:+ $*}" >&2
         mmdebstrap --quiet --variant="${VARIANT:-minbase}" --dpkgopt=force-unsafe-io ${ARCHITECTURES:+--architectures="$ARCHITECTURES"} \
             ${packages:+--include="${packages%,}"} "$suite" "$new" "$(mirror)" >&2
         mv "$new" "$path"
