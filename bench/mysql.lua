@@ -1,5 +1,6 @@
 --- Failover on a real MariaDB, and ten thousand leases in one runtime; beside them the client's GET_LOCK, as scripts use it.
 local Mysql = require "support.mysql"
+local moves = require "moves"
 local probe = require "probe"
 local rivals = require "rivals"
 local tempdir = require "support.tempdir"
@@ -32,6 +33,7 @@ return function(measure)
   local url = server.url .. QUICK
   probe.store_rows(probe.rows(measure, function() return { url = url, ttl = TTL } end), "mysql 2 s", { "≤ 40", "≤ 120", "≤ 2370" },
     server, url)
+  moves(measure, "mysql 2 s", url, TTL)
   local result
   local function run()
     result = result or probe.many { app = probe.LEASES:gsub("ORACLE", "mysql"), args = { url, "70" }, settle = 40, watch = 20,

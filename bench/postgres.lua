@@ -1,5 +1,6 @@
 --- Failover on a real Postgres, and ten thousand leases in one runtime beside the same with one statement a lease.
 local Postgres = require "support.postgres"
+local moves = require "moves"
 local probe = require "probe"
 
 -- The same thousand refreshes a second, each a statement of its own, over one connection in pipeline mode.
@@ -37,6 +38,7 @@ local function failovers(measure, server)
   end
   local lease, advisory = rows "postgres", rows "postgres+advisory"
   probe.store_rows(lease, "postgres_lease", { "≤ 5", "≤ 10", "≤ 2370" }, server, server.url)
+  moves(measure, "postgres_lease", server.url)
   advisory("postgres_advisory, SIGTERM, beyond the child's last tick", "≤ 25", signal "TERM", true)
   advisory("postgres_advisory, runtime SIGKILL", "≤ 60", signal("KILL", "runtime"))
   advisory("postgres_advisory, tree SIGKILL", "≤ 50", probe.kill_tree)

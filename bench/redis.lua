@@ -1,5 +1,6 @@
 --- Failover on a real Redis, and ten thousand leases in one runtime.
 local crown = require "crown"
+local moves = require "moves"
 local probe = require "probe"
 local rivals = require "rivals"
 local Redis = require "support.redis"
@@ -33,6 +34,7 @@ return function(measure)
   local server = Redis.start()
   probe.store_rows(probe.rows(measure, function() return { url = server.quick } end), "redis", { "≤ 4", "≤ 60", "≤ 2370" }, server,
     server.url)
+  moves(measure, "redis", server.quick)
   local result
   local function run()
     result = result or probe.many { app = probe.LEASES:gsub("ORACLE", "redis"), args = { server.quick, "70" }, settle = 40,

@@ -4,6 +4,7 @@ local crown = require "crown"
 local Etcd = require "support.etcd"
 local http = require "support.http"
 local http_server = require "http_server"
+local moves = require "moves"
 local Nats = require "support.nats"
 local nats_oracle = require "crown.oracles.nats_kv"
 local Postgres = require "support.postgres"
@@ -34,6 +35,7 @@ end
 
 local function store(measure, name, server, url, ttl, limits, left_of, settle)
   probe.store_rows(probe.rows(measure, function() return { url = url, ttl = ttl } end), name, limits, server, url)
+  moves(measure, name, url, ttl)
   if left_of then
     measure(name .. ", tree SIGKILL, beyond the lease", "≤ 5", function()
       return probe.beyond_lease({ url = url, ttl = ttl, settled = settle and function() settle(server) end },
