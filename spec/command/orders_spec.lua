@@ -168,7 +168,10 @@ describe("an operator's order", function()
     assert.matches("there is no election 'nowhere' in redis://", command(1, "pause", "nowhere"))
     assert.matches("nobody leads 'nowhere' in redis://", command(1, "handover", "nowhere", "--to", "one"))
     assert.matches("handover: say to which node: ", command(2, "handover", "nowhere"))
-    assert.matches("%-%-for: 'soon' is no time, such as 2h, 30m or 1h30m", command(2, "pause", "x", "--for", "soon"))
+    for _, time in ipairs { "soon", "99999999999h" } do
+      assert.matches(("%%-%%-for: '%s' is no time of up to 3660 days, such as 2h, 30m or 1h30m"):format(time),
+        command(2, "pause", "x", "--for", time))
+    end
     for _, verb in ipairs { "pause", "resume", "handover" } do
       local result = run { verb, "--oracle", "http://127.0.0.1:1/locks", "x" }
       if verb ~= "handover" then

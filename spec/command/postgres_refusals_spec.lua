@@ -125,6 +125,10 @@ describe("a Postgres server that refuses a candidate", function()
       has("no schema has been selected to look in; make the schema (CREATE SCHEMA …)", result.stdout .. result.stderr)
       if result.stderr ~= "" then assert.matches("postgres at 127.0.0.1:%d+: no schema", result.stderr) end
     end
+    sql "ALTER TABLE moved RENAME TO crown_lease_v1" -- the table is there, where nobody looks
+    local checked = check(url).stdout
+    sql "ALTER TABLE crown_lease_v1 RENAME TO moved"
+    assert.equal(1, select(2, checked:gsub("PROBLEM", "")), checked)
   end)
 
   it("has tools take no longer than they may, whatever the role's own time is", function()

@@ -100,6 +100,9 @@ describe("a preference", function()
         "x", "true" },
       { "%-%-last%-resort belongs to %-%-healthy", "--oracle", "redis://x", "run", "--last-resort", "x", "true" },
       { "%-%-never never leads, so %-%-preempt has no effect", "--oracle", "redis://x", "run", "--never", "--preempt", "3", "x", "true" },
+      { "%-%-never never leads, so %-%-prefer has no effect", "--oracle", "redis://x", "run", "--never", "--prefer", "3", "x", "true" },
+      { "last_resort: with the oracle 'oban_peer' candidates know nothing", "--oracle", "oban+postgres://x/y", "run", "--healthy",
+        "true", "--last-resort", "x", "true" },
       { "preempt has no place beside slots", "--oracle", "redis://x", "run", "--slots", "2", "--preempt", "3", "x", "true" },
     }
     for _, case in ipairs(refused) do

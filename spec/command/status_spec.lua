@@ -171,6 +171,13 @@ describe("on this host", function()
     assert.equal(0, result.code)
     assert.matches("asked runtime %d+ to step down", result.stdout)
     eventually(function() return elections().first.epoch == 2 end)
+    local two = Candidate.start { args = { "run", "first", "sleep", "60" }, node = "two", log = tempdir() .. "/log",
+      env = { CROWN_DIRECTORY = dir } }
+    started[2] = two
+    two:follows()
+    result = call("abdicate", "first")
+    assert.matches("asked runtime %d+ to step down", result.stdout)
+    assert.matches("runtime %d+ follows in 'first': it has nothing to step down from", result.stdout)
     assert.equal(1, call("abdicate", "unknown").code)
     assert.equal(2, call("abdicate").code)
     assert.is_nil(one.code)

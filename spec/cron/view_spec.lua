@@ -1,5 +1,6 @@
 -- What is known of a job by its marks.
 local calendar = require "crown.text.calendar"
+local cells = require "crown.cron.cells"
 local view = require "crown.cron.view"
 local Schedule = require "crown.cron.schedule"
 local Zone = require "crown.election.zone"
@@ -41,6 +42,11 @@ describe("what is known of a job", function()
     local one = view.of(election { done = { at = NOON - 60, took = 1, node = "bob", ["until"] = NOON + HOUR } }, NOON)
     assert.same({ NOON + HOUR }, { one.held, one.next, one.overdue })
     assert.is_nil(view.of(election { done = { at = NOON - 60, took = 1, node = "bob", ["until"] = NOON } }, NOON).held)
+    local begun = election { begun = { at = NOON - 60, node = "bob", ["until"] = NOON + 3 * HOUR } }
+    assert.equal(NOON + 3 * HOUR, view.of(begun, NOON).held)
+    assert.matches("^not before ", cells.of(view.of(begun, NOON), NOON)[7])
+    begun.runs.plan = { times = "0 * * * *", zone = "Etc/UTC" }
+    assert.matches("^not before ", cells.of(view.of(begun, NOON), NOON)[8])
   end)
 
   it("is since when it is overdue: due for a minute, not done, not running and not paused", function()

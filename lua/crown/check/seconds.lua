@@ -12,6 +12,9 @@ local UNITS = { ms = 0.001, s = 1, m = 60, min = 60, h = 3600, d = 86400 }
 
 local warned = {}
 
+--- Seconds, ten years, that a person may give at most for what stands in a store until then.
+seconds.LONGEST = 3660 * 86400
+
 --- Whether a number of seconds looks as if milliseconds were meant.
 -- @number value
 -- @treturn boolean

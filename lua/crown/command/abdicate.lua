@@ -25,14 +25,27 @@ local function elections()
   return found
 end
 
+-- The runtimes that only follow, by their pids. One that has begun to lead since steps down all the same.
+local function followers(name)
+  local follows = {}
+  for _, runtime in ipairs(control.ask_all { ask = "status" }) do
+    for _, one in ipairs(runtime.elections or {}) do
+      if one.name == name then follows[runtime.pid] = one.phase == "following" and follows[runtime.pid] ~= false end
+    end
+  end
+  return follows
+end
+
 --- The verb.
 function abdicate.run(_, words)
   if not words[1] then usage.error("abdicate: name an election: %s", abdicate.usage) end
+  local follows = followers(words[1])
   local found, runtimes = false, control.ask_all { ask = "abdicate", name = words[1] }
   for _, runtime in ipairs(runtimes) do
     if runtime.found then
       found = true
-      output.line(("asked runtime %d to step down from '%s'"):format(runtime.pid, words[1]))
+      output.line((follows[runtime.pid] and "runtime %d follows in '%s': it has nothing to step down from"
+        or "asked runtime %d to step down from '%s'"):format(runtime.pid, words[1]))
     end
   end
   if found then return 0 end

@@ -130,9 +130,9 @@ local function for_programs(word, found, health)
 end
 
 -- @return what is shown; or nil, message, code
-local function shown(options, found, opts, word, module)
+local function shown(options, found, opts, word, module, none_matches)
   if options.jobs then
-    return options.json and jobs.for_programs(word, found) or jobs.text(found, os.time(), console.columns(1))
+    return options.json and jobs.for_programs(word, found) or jobs.text(found, os.time(), console.columns(1), none_matches)
   end
   local health, problem, code = health_of(word, module, opts)
   if not health then return nil, problem, code end
@@ -158,7 +158,7 @@ function info.run(options, words)
     nothing = words[1] ~= nil and #found == 0
     if nothing and not options.watch then listing.say_none("info", words[1], count) end
     local text
-    text, problem, code = shown(options, found, opts, word, module)
+    text, problem, code = shown(options, found, opts, word, module, nothing and count > 0)
     if not text then return nil, store.unreachable("info", problem, code) end
     return text
   end

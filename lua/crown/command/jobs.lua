@@ -13,8 +13,10 @@ local LAYOUT = { spare = { "Took", "Failed", "Node" }, long = { Job = 10, Node =
 -- @tparam table found as of crown.cron.view
 -- @number now the wall clock
 -- @number[opt] columns of the terminal; nil: none
+-- @bool none_matches there are jobs, and none of them is asked for
 -- @treturn string
-function jobs.text(found, now, columns)
+function jobs.text(found, now, columns, none_matches)
+  if none_matches then return "" end
   if #found == 0 then return "no run of a job is marked there\n" end
   local rows = {}
   for i, one in ipairs(found) do rows[i] = cells.of(one, now) end

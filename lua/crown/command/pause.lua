@@ -30,7 +30,10 @@ local function fields_of(options)
   local length
   if options["for"] then
     length = seconds.read(options["for"])
-    if not length then usage.error("--for: '%s' is no time, such as 2h, 30m or 1h30m", printable(options["for"])) end
+    if not length or length > seconds.LONGEST then
+      usage.error("--for: '%s' is no time of up to %d days, such as 2h, 30m or 1h30m", printable(options["for"]),
+        seconds.LONGEST / 86400)
+    end
   end
   local now = core.now() + core.wall_offset() -- whole seconds would end it sooner than was said
   local ends = length and math.ceil(now + length)

@@ -95,7 +95,6 @@ it goes on, as it does under nohup(1); COMMAND then does not get the terminal.
 
 local NOT_LEADER, MISUSED, UNREACHABLE = 1, 2, 3
 local NO_SUCH_FILE = "No such file or directory"
-local LONGEST = 3660 * 86400 -- seconds: ten years
 
 local JOB = { "done-for", "at-least", "retry-elsewhere" } -- options that need marks of runs in the store
 
@@ -139,7 +138,11 @@ local function check(options, words)
   if options["last-resort"] and not options.healthy then
     usage.error("run: --last-resort belongs to --healthy: without a check every candidate leads")
   end
-  if options.preempt and options.never then usage.error("run: --never never leads, so --preempt has no effect") end
+  for _, name in ipairs { "preempt", "prefer", "prefer-wait" } do
+    if options.never and options[name] and options[name] ~= 0 then
+      usage.error("run: --never never leads, so --%s has no effect", name)
+    end
+  end
   if options.fence and not options.signal then
     usage.error("run: --fence belongs to --signal; otherwise COMMAND is killed at the deadline anyway")
   end
@@ -149,9 +152,9 @@ local function length_of(options, name)
   local given = options[name]
   if not given then return nil end
   local length = seconds.read(given)
-  if not length or length > LONGEST then
+  if not length or length > seconds.LONGEST then
     usage.error("run: --%s: '%s' is no time of up to %s days, such as 20h, 90m or 60", name, printable(given),
-      figure.exact(LONGEST / 86400))
+      figure.exact(seconds.LONGEST / 86400))
   end
   return length
 end

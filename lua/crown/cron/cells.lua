@@ -27,6 +27,9 @@ local function state(one, now)
   if one.failed > 0 and not one.running then parts[1] = "has failed" end
   if one.paused then parts[#parts + 1] = one.paused end
   if one.overdue then parts[#parts + 1] = "overdue for " .. span(now - one.overdue) end
+  if one.held and one.next and one.held > one.next then
+    parts[#parts + 1] = "not before " .. view.instant(one.held, one.zone)
+  end
   return #parts > 0 and table.concat(parts, "; ") or "-"
 end
 

@@ -82,8 +82,8 @@ function view.of(election, now, job)
   local one = { name = election.name, last = run_of(last_of(done, failed)), succeeded = run_of(done, true),
     running = running(election, begun), failed = failed and (failed.count or 1) or 0, times = plan and plan.times,
     zone = plan and plan.zone, next = schedule and schedule:next(now), paused = paused }
-  local ends = done and done["until"]
-  if ends and ends > now then one.held = ends end
+  local held = math.max(done and done["until"] or 0, begun and begun["until"] or 0)
+  if held > now then one.held = held end
   if schedule and not paused and not one.running then one.overdue = owed_since(marks, schedule, job, now) end
   return one
 end

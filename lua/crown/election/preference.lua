@@ -24,8 +24,9 @@ local function check(where, options)
     usage.error("%s: last_resort belongs to healthy: without a check every candidate leads", where)
   end
   if options.never then
-    for _, name in ipairs { "preempt", "last_resort" } do
-      if options[name] then usage.error("%s: %s has no effect beside never, which never leads", where, name) end
+    for _, name in ipairs { "preempt", "last_resort", "preference_wait", "preference" } do
+      local is_given = options[name] and options[name] ~= 0
+      if is_given then usage.error("%s: %s has no effect beside never, which never leads", where, name) end
     end
   end
 end
@@ -51,6 +52,12 @@ local function describe_death(options)
     options.last_resort and ", and where it is unhealthy" or "")
 end
 
+-- What stands in the options, for a sentence about the rule.
+local function given(options)
+  if options.preference ~= 0 then return "preference" end
+  return options.preempt and "preempt" or options.last_resort and "last_resort" or "preference_wait"
+end
+
 --- Makes the rule of these options.
 -- @string where how messages name the election
 -- @tparam table options the election's, checked
@@ -60,7 +67,7 @@ function preference.rule(where, options)
   check(where, options)
   local is_default = options.preference == 0 and not options.preference_wait and not options.preempt and not options.last_resort
   if is_default then return nil end
-  return { words = describe(options), needs_orders = "preference", death = describe_death(options), begin = function(_, who)
+  return { words = describe(options), needs_orders = given(options), death = describe_death(options), begin = function(_, who)
     who.rank = { level = options.preference, wait = options.preference_wait, preempt = options.preempt, since = core.now() }
     who.state:prefer(who.rank)
   end }

@@ -42,6 +42,7 @@ function rights.on(client, named, privileges)
 end
 
 local function of_server(row, part, lacks)
+  local misplaced = lacks[1]
   local function lack(...) lacks[#lacks + 1] = (...):format(select(2, ...)) end
   if row.standby then
     lack "the server is a standby: it takes no writes"
@@ -53,7 +54,7 @@ local function of_server(row, part, lacks)
     lack("%s is not complete, and %s does not own it: see the oracle's page", part.table, row.who)
   elseif row.has_store and not row.store_is_whole and not row.owns_store then
     lack("crown_store_v1 is not complete, and %s does not own it: see the oracle's page", row.who)
-  elseif not (row.there and row.has_store) and not row.may_create then
+  elseif not (row.there and row.has_store) and not row.may_create and not misplaced then
     lack("there is no table %s, and %s may not create it: see the oracle's page", row.there and "crown_store_v1" or part.table,
       row.who)
   end

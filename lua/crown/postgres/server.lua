@@ -99,7 +99,8 @@ function server.lacks(client, sql, wanted, name)
   if not rows then return nil, problem, code end
   local row, lacks, named = rows[1], {}, sql.table
   local function lack(...) lacks[#lacks + 1] = (...):format(select(2, ...)) end
-  lacks[1] = schema.misplaced(named, row, wanted)
+  local misplaced = schema.misplaced(named, row, wanted)
+  lacks[1] = misplaced
   if row.standby then
     lack "the server is a standby: it takes no writes"
   elseif row.read_only then
@@ -111,7 +112,7 @@ function server.lacks(client, sql, wanted, name)
     lacks[#lacks + 1] = server.UNKEYED:gsub("{table}", named)
   elseif row.there and not row.complete and not row.owns then
     lack("%s is not complete, and %s does not own it: see the oracle's page", named, row.who)
-  elseif not row.there and not row.may_create then
+  elseif not row.there and not row.may_create and not misplaced then
     lack("there is no table %s, and %s may not create it: see the oracle's page", named, row.who)
   end
   if not row.may_identify then
