@@ -48,6 +48,14 @@ describe("crown-lua check", function()
     assert.matches("No such file", crown.json.decode(run({ "check", "--json", "/no/such.lua" }).stdout)[1].error)
   end)
 
+  it("says what is checked where a verb stands in the place of an app", function()
+    for word, words in pairs { cron = "a crontab is checked by crown-lua cron --check FILE",
+      info = "there is no app 'info' here, and of the verbs only run can be checked" } do
+      local result = run { "check", word, "x" }
+      assert.same({ 2, ("crown-lua: check: %s\n"):format(words) }, { result.code, result.stderr })
+    end
+  end)
+
   it("answers in JSON also where its own options are wrong", function()
     for problem, words in pairs {
       ["unknown option '%-%-stroe' %(did you mean '%-%-store'%?%)"] = { "--stroe", "--json", "app.lua" },

@@ -111,7 +111,18 @@ local function describe(election)
   return text
 end
 
+-- A verb in the place of an app, where no file has that name.
+local function refuse_verb(word)
+  local file = io.open(word)
+  if file then return file:close() end
+  if word == "cron" then usage.error "check: a crontab is checked by crown-lua cron --check FILE" end
+  for _, verb in ipairs(require("crown.command").verbs) do
+    if verb == word then usage.error("check: there is no app '%s' here, and of the verbs only run can be checked", word) end
+  end
+end
+
 local function declare_app(words, argv)
+  refuse_verb(words[1])
   local at
   for i = 1, #argv do
     if argv[i] == words[1] then at = i end
