@@ -48,6 +48,15 @@ describe("crown-lua check", function()
     assert.matches("No such file", crown.json.decode(run({ "check", "--json", "/no/such.lua" }).stdout)[1].error)
   end)
 
+  it("tells once what many elections have in common", function()
+    local function text(...) return run({ "check", "--oracle", "redis://x", "run", ... }).stdout end
+    local one, many = text("mail", "true"), text("--slots", "30", "mail", "true")
+    assert.matches("\n  mail%.2 to mail%.30: as the one above\n", many)
+    assert.matches("\n  mail%.2: as the one above\n", text("--slots", "2", "mail", "true"))
+    assert.equal(select(2, one:gsub("\n", "")) + 1, select(2, many:gsub("\n", "")))
+    assert.matches("run: 30 elections, nothing wrong", many)
+  end)
+
   it("says what is checked where a verb stands in the place of an app", function()
     for word, words in pairs { cron = "a crontab is checked by crown-lua cron --check FILE",
       info = "there is no app 'info' here, and of the verbs only run can be checked" } do

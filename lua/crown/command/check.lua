@@ -176,11 +176,31 @@ local function for_programs(elections, failure)
   return json.line(list, "rules", "death", "warnings", "facts", "problems")
 end
 
+local function report_of(election)
+  local text = indent(describe(election))
+  return election.asked and ("%s\n%s"):format(text, indent(store_check.text(election.asked))) or text
+end
+
+-- Those of which there is nothing else to say than of the one before: slots and shares are up to a thousand.
+local function tell_of_alike(names)
+  if not names[1] then return end
+  output.line(indent(("%s%s: as the one above"):format(names[1], names[2] and " to " .. names[#names] or "")))
+end
+
 local function for_people(elections, what)
+  local before, alike = nil, {}
   for _, election in ipairs(elections) do
-    output.line(indent(describe(election)))
-    if election.asked then output.line(indent(store_check.text(election.asked))) end
+    local text = report_of(election)
+    local rest = text:gsub("^[^\n]*", "")
+    if rest == before then
+      alike[#alike + 1] = election.name
+    else
+      tell_of_alike(alike)
+      output.line(text)
+      before, alike = rest, {}
+    end
   end
+  tell_of_alike(alike)
   return ("%s: %d election%s"):format(what, #elections, #elections == 1 and "" or "s")
 end
 

@@ -24,9 +24,8 @@ local function check(where, options)
     usage.error("%s: last_resort belongs to healthy: without a check every candidate leads", where)
   end
   if options.never then
-    for _, name in ipairs { "preempt", "last_resort", "preference_wait", "preference" } do
-      local is_given = options[name] and options[name] ~= 0
-      if is_given then usage.error("%s: %s has no effect beside never, which never leads", where, name) end
+    for _, name in ipairs { "preempt", "last_resort" } do
+      if options[name] then usage.error("%s: %s has no effect beside never, which never leads", where, name) end
     end
   end
 end
