@@ -436,7 +436,12 @@ local function holder_of(self)
   return { node = state.node, epoch = state.epoch }
 end
 
-return ordered.oracle(File, { word = "file", holder = holder_of,
+-- A term under a file that was taken away is over, and others wait until that is free.
+local function let_go_of_old(self)
+  if self.lock and not self.lock:same(self.base .. ".lock") then self:let_go() end
+end
+
+return ordered.oracle(File, { word = "file", holder = holder_of, lets_go = let_go_of_old,
   owner = function(self) return self:directory(), self.lock_name end,
   leads = function(self) return self.epoch ~= nil end,
   patrol = function() return SLOW_CHECK end,

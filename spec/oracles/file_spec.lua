@@ -36,6 +36,21 @@ describe("the file oracle", function()
     assert.equal(2, grant.epoch)
   end)
 
+  it("has a leader whose file was taken away let go of that also where an order keeps it from claiming", function()
+    local one, two = candidate(dir, "one", messages), candidate(dir, "two", messages)
+    assert.is_true((oracle.claim(one)))
+    assert(os.remove(dir .. "/e.lock"))
+    two:prefer { level = 7, preempt = 0.05 }
+    testing.eventually(function()
+      assert.is_false((oracle.claim(two)))
+      return (read_file(dir .. "/e.orders") or ""):find('"to":"two"', 1, true)
+    end)
+    testing.eventually(function() return one.orders:is_sent_away() end)
+    assert.is_false((oracle.handle_info(one, "changed")))
+    assert.matches("^handed over to two", select(2, oracle.claim(one)).error)
+    testing.eventually(function() return (oracle.claim(two)) end, 5)
+  end)
+
   it("takes no number that is no epoch for one, and names the file where there is none above", function()
     for _, number in ipairs { "1e400", "-5", "1.5" } do
       local place = tempdir()

@@ -48,7 +48,7 @@ local function claim_by(how, claim, abdicate, leaves)
     member:is_sent_away()
     local wait, why, holder = barred(how, self, member, leaves)
     if wait then
-      if leaves then abdicate(self) end
+      if leaves then abdicate(self) elseif how.lets_go then how.lets_go(self) end
       return denied(wait, why, holder, not member.orders)
     end
     local sent = member.sent
@@ -196,6 +196,7 @@ end
 -- `{ node =, epoch = }`, who leads; false: nobody; nil: that is not known; `patrol(state)` → seconds from one look to the next,
 -- where `hear` may miss changes; `looks(state)` → the same of a candidate that has orders (1); `visit(opts, fn, name)` → what
 -- fn(store) returns, for a tool, which asks for one election where it has a name; `lists_candidates`: whether `list` does;
+-- `lets_go(state)`: frees what a term of before still holds, where an order keeps it from a claim, which would do that;
 -- `feeds`: whether a claim hands Member:saw what it reads anyway; `follows`: the system whose leader these candidates follow, so
 -- that a pause is all that can be ordered
 -- @treturn table the oracle
