@@ -1,6 +1,7 @@
 -- The views of the status page: what a host knows, what the store says of all hosts, the terms of an election, and the help.
 local advice = require "crown.web.advice"
 local Browser = require "support.browser"
+local calendar = require "crown.text.calendar"
 local Candidate = require "support.candidate"
 local crown = require "crown"
 local eventually = require("crown.testing").eventually
@@ -8,6 +9,7 @@ local http = require "support.http"
 local read_file = require "crown.text.read_file"
 local Redis = require "support.redis"
 local run = require "support.run"
+local store_page = require "crown.web.store_page"
 local tempdir = require "support.tempdir"
 local write_file = require "support.write_file"
 
@@ -56,6 +58,19 @@ describe("the views of the status page", function()
     assert.is_true(body:find("elsewhere", 1, true) < body:find(">web<", 1, true)) -- what is out of order comes first
     redis:down()
     eventually(function() return get("/store").body:find '<p class="problem">redis at' end, 30)
+  end)
+
+  it("show a job that is overdue before all that are well, whichever host ran it last", function()
+    local now = calendar.days(2026, 5, 4) * 86400 + 12 * 3600
+    local plan = { times = "0 * * * *", zone = "UTC" }
+    local function ran(at) return { done = { at = at, slot = at, node = "far", took = 1 }, plan = plan } end
+    local list = { { name = "hourly", runs = ran(now - 3 * 3600), ran = "ran on far" }, { name = "web", node = "near", epoch = 1 },
+      { name = "well", runs = ran(now), ran = "ran on far" } }
+    local body = store_page.render({ { store = "redis://db", elections = list } }, "0", 1, now)
+    assert.matches('class="bad">overdue for 2 h', body)
+    assert.is_nil(body:match "overdue.*overdue")
+    local at = body:find(">hourly<", 1, true)
+    assert.is_true(at < body:find(">web<", 1, true) and at < body:find(">well<", 1, true))
   end)
 
   it("say of a store that cannot be asked why", function()

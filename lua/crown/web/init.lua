@@ -176,7 +176,7 @@ local pages = {
   end,
   ["/store"] = function()
     return kept.get("store", function()
-      return 200, HTML, store_page.render(stores_say(), core.version, core.pid)
+      return 200, HTML, store_page.render(stores_say(), core.version, core.pid, os.time())
     end)
   end,
   ["/api/store"] = function()

@@ -3,6 +3,7 @@
 
 local html = require "crown.web.html"
 local span = require "crown.text.span"
+local view = require "crown.cron.view"
 
 local store_page = {}
 
@@ -17,20 +18,29 @@ local function lease_of(one)
   return one.renewed_ago and ("renewed %s ago"):format(span(one.renewed_ago)) or NONE
 end
 
+-- What is wrong with it, or nil. Of a job the marks in the store tell when it was due, whichever host runs it.
+local function wrong_with(one, now)
+  local job = view.of(one, now)
+  return one.trouble or job and job.overdue and "overdue for " .. span(now - job.overdue) or nil
+end
+
 local function level_of(one)
-  if one.trouble or one.over then return "bad" end
+  if one.wrong or one.over then return "bad" end
   return one.ordered and "warn" or ""
 end
 
 local function cells_of(one)
   return { one.name, one.node or NONE, (tonumber(one.epoch) or 0) > 0 and ("%d"):format(one.epoch) or NONE, lease_of(one),
-    one.ran or NONE, one.trouble or one.ordered or NONE }
+    one.ran or NONE, one.wrong or one.ordered or NONE }
 end
 
 -- Those that something is wrong with come first.
-local function sorted(elections)
+local function sorted(elections, now)
   local list, rest = {}, {}
-  for _, one in ipairs(elections) do table.insert(level_of(one) ~= "" and list or rest, one) end
+  for _, told in ipairs(elections) do
+    local one = setmetatable({ wrong = wrong_with(told, now) }, { __index = told })
+    table.insert(level_of(one) ~= "" and list or rest, one)
+  end
   for _, one in ipairs(rest) do list[#list + 1] = one end
   return list
 end
@@ -44,8 +54,8 @@ local function row_of(one)
   end)
 end
 
-local function section_of(one)
-  local list = sorted(one.elections)
+local function section_of(one, now)
+  local list = sorted(one.elections, now)
   local shown = { unpack(list, 1, math.min(#list, MOST)) }
   local led = 0
   for _, election in ipairs(list) do led = led + (election.node and not election.over and 1 or 0) end
@@ -77,9 +87,11 @@ setTimeout(follow, 5000);
 -- @tparam table told of crown.election.stores.ask
 -- @string version of crown-lua
 -- @number pid of the runtime
+-- @number now the wall clock, in seconds since 1970
 -- @treturn string HTML
-function store_page.render(told, version, pid)
-  local main = #told > 0 and html.map(told, section_of) or '<p class="soft">No election has been declared yet.</p>'
+function store_page.render(told, version, pid, now)
+  local sections = html.map(told, function(one) return section_of(one, now) end)
+  local main = #told > 0 and sections or '<p class="soft">No election has been declared yet.</p>'
   return html.page { here = "store", title = "Elections in the store – crown-lua", heading = "Elections in the store",
     version = version, pid = pid, main = main, script = SCRIPT }
 end
