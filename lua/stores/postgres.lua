@@ -104,6 +104,9 @@ local function set_up(self, bare, generation)
     self.misplaced = wrong
     return state and not wrong or nil, wrong
   end
+  if state and not wrong and state.is_view then
+    return nil, (server.VIEW:gsub("{table}", self.sql.table)), "usage"
+  end
   if state and not wrong and not state.complete then
     local made
     made, wrong, code = make(self, bare, generation, state)

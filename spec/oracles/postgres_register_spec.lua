@@ -497,6 +497,22 @@ describe("the register in Postgres", function()
     assert.same({}, assert(store:rights()))
   end)
 
+  it("says that a view stands in the table's place", function()
+    look() -- which makes the table
+    server:sql "ALTER TABLE crown_lease_v1 RENAME TO aside"
+    server:sql "CREATE VIEW crown_lease_v1 AS SELECT 'x' AS lock_name"
+    local other = open()
+    finally(function()
+      other:close()
+      server:sql "DROP VIEW crown_lease_v1"
+      server:sql "ALTER TABLE aside RENAME TO crown_lease_v1"
+    end)
+    local answers, problem = other:look { name }
+    assert.is_nil(answers)
+    assert.matches("crown_lease_v1 is a view, and no table: rename it", problem)
+    assert.matches("crown_lease_v1 is a view, and no table: rename it", table.concat(assert(other:rights()), "\n"))
+  end)
+
   for what, words in pairs { ["TEXT PRIMARY KEY"] = "as the table's owner, or run the statements of docs/oracle-postgres.md",
     ["TEXT NOT NULL"] = "as the table's owner, or CREATE UNIQUE INDEX ON crown_lease_v1 (lock_name)" } do
     it("says what its owner has to run where it may not change a table: " .. what, function()

@@ -202,15 +202,17 @@ local KEYED = [[EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid
 local WHOLE = [[({columns} AND {keyed} AND to_regclass('{table}_holder') IS NOT NULL
   AND (SELECT count(*) FROM pg_trigger WHERE {guards}) = {count} AND {ours})]]
 
+local IS_VIEW = "coalesce((SELECT relkind NOT IN ('r', 'p') FROM pg_class WHERE oid = to_regclass('{table}')), FALSE)"
+
 local STATE = [[
 SELECT pg_backend_pid() AS pid, current_setting('fsync')::boolean AS fsync, {whole} AS complete, {keyed} AS keyed,
-  current_user::text AS who, (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass('{table}')) AS persistence,
-  {placement}]]
+  {view} AS is_view, (SELECT relpersistence::text FROM pg_class WHERE oid = to_regclass('{table}')) AS persistence,
+  current_user::text AS who, {placement}]]
 
 local RIGHTS = [[
 SELECT current_user::text AS who, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS read_only,
   current_schema() IS NOT NULL AND has_schema_privilege(current_schema(), 'CREATE') AS may_create,
-  to_regclass('{table}') IS NOT NULL AS there, {whole} AS complete, {keyed} AS keyed,
+  to_regclass('{table}') IS NOT NULL AS there, {whole} AS complete, {keyed} AS keyed, {view} AS is_view,
   coalesce((SELECT relpersistence = 'u' FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS unlogged,
   coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('{table}')), FALSE) AS owns,
   has_function_privilege('pg_control_system()', 'EXECUTE') AS may_identify,
@@ -235,7 +237,7 @@ local TRIAL = { [[INSERT INTO {table} (lock_name, version, record, holder, epoch
 function register.statements(is_shared, commit, wanted)
   local named = is_shared and "crown_lease_v1" or "crown_register_v1"
   local words = { table = named, commit = commit, channel = register.CHANNEL, version = VERSION, memory = MEMORY, whole = WHOLE,
-    keyed = KEYED, ours = OURS, guards = GUARDS, count = #TRIGGERS,
+    keyed = KEYED, view = IS_VIEW, ours = OURS, guards = GUARDS, count = #TRIGGERS,
     columns = schema.has_columns(named, COLUMNS), placement = schema.placement { named },
     elsewhere = wanted and "NULL" or schema.elsewhere({ named }, "current_schema()") }
   local function fill(sql)

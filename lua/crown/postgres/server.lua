@@ -74,6 +74,9 @@ end
 server.UNKEYED = "{table} has no key over lock_name, so two could lead: start a candidate once as the table's owner, or CREATE "
   .. "UNIQUE INDEX ON {table} (lock_name)"
 
+--- What to say of a view in the table's place.
+server.VIEW = "{table} is a view, and no table: rename it, or have candidates look in another schema by the option schema"
+
 local NEEDED = { "SELECT", "INSERT", "UPDATE" }
 
 local LACKING = [[
@@ -108,7 +111,9 @@ function server.lacks(client, sql, wanted, name)
   end
   if sql.waits then lacks[#lacks + 1] = lacks_standbys(row) end
   if row.unlogged then lack("%s is UNLOGGED, so a crash empties it: ALTER TABLE %s SET LOGGED", named, named) end
-  if row.there and not row.keyed and not row.owns then
+  if row.is_view then
+    lacks[#lacks + 1] = server.VIEW:gsub("{table}", named)
+  elseif row.there and not row.keyed and not row.owns then
     lacks[#lacks + 1] = server.UNKEYED:gsub("{table}", named)
   elseif row.there and not row.complete and not row.owns then
     lack("%s is not complete, and %s does not own it: see the oracle's page", named, row.who)
