@@ -24,7 +24,7 @@ describe("an order", function()
       local case = bars[i]
       assert.same({ i, case[3], case[4] }, { i, orders.bar(case[1], "me", case[2], NOW) })
     end
-    assert.matches("^paused until %d+%-%d+%-%d+ %d+:%d+:%d+ by ann$",
+    assert.matches("^paused until %d+%-%d+%-%d+ %d+:%d+:%d+ [+-]%d%d%d%d by ann$",
       (select(2, orders.bar({ pause = true, ["until"] = NOW + 1, by = "ann" }, "me", true, NOW))))
   end)
 
