@@ -200,7 +200,10 @@ describe("a candidate's own rules", function()
       assert.matches("may not lead: never for [%d.]+ s: this candidate only follows", http.ask(port, "GET /").body)
       assert.matches('history/x">x</a> <span class="soft">' .. words, http.ask(port, "GET /").body)
       assert.same(rules, crown.json.decode(http.ask(port, "GET /api/elections").body).elections[1].rules)
-      assert.matches('\ncrown_eligible{[^}]*} 0\n', http.ask(port, "GET /metrics").body)
+      local metrics = http.ask(port, "GET /metrics").body
+      assert.matches('\ncrown_eligible{[^}]*} 0\n', metrics)
+      local barred_for = tonumber(metrics:match '\ncrown_ineligible_seconds{[^}]*} ([%d.]+)\n')
+      assert.is_true(barred_for > 0 and barred_for < 60, barred_for)
       assert.is_false(is_leading(one))
     end)
 

@@ -8,6 +8,12 @@ local metrics = {}
 
 metrics.TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+local function longest_bar(one)
+  local longest = 0
+  for _, bar in ipairs(one.barred or {}) do longest = math.max(longest, bar.since) end
+  return longest
+end
+
 local function label(text)
   if not text:find '[\\"\n]' then return text end
   return (text:gsub('[\\"\n]', { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }))
@@ -24,9 +30,10 @@ local FAMILIES = {
   { "crown_cooling_seconds", "gauge", "until a candidate that has won acts, 0 when it does not cool down", function(one)
     return one.acts_in or 0
   end },
-  { "crown_eligible", "gauge", "0 while the candidate may not lead by its own rules: never, health, hours", function(one)
+  { "crown_eligible", "gauge", "0 while the candidate may not lead, by its own rules or by an operator's order", function(one)
     return one.barred and 0 or 1
   end },
+  { "crown_ineligible_seconds", "gauge", "for how long the candidate may not lead, 0 where it may", longest_bar },
   { "crown_phase_seconds", "gauge", "how long the candidate has been in its phase", function(one) return one.since end },
   { "crown_election_store_reachable", "gauge", "0 while the election's store gives no answer", function(one)
     return one.away and 0 or 1
