@@ -79,6 +79,7 @@ describe("a preference", function()
         leads "second"
         election:says(first, "leadership.lost [^\n]*reason=handover")
         election:says(second, "child.started")
+        is_preferred "first last resort" -- it waits now
       end)
     end)
   end

@@ -29,8 +29,8 @@ describe("an order beside an election", function()
     return orders
   end
 
-  local function oracle()
-    local Fake = {}
+  local function oracle(leaves)
+    local Fake = { leaves = leaves }
     Fake.__index = Fake
     function Fake.init(opts) return setmetatable({ node = opts.node }, Fake) end
     function Fake:claim()
@@ -208,6 +208,16 @@ describe("an order beside an election", function()
     one.state:ranked()
     eventually(function() return world.text == nil end)
     assert.equal("granted", one:refresh()[1])
+  end)
+
+  it("of the last resort is told while it waits, also where a claim would stand in the store's queue", function()
+    module = oracle(true)
+    local low, one = player "low", player "one"
+    one.state:prefer { level = 0, is_last = true, wait = 2 }
+    assert.equal("granted", low:claim()[1])
+    assert.equal("denied", one:claim()[1])
+    assert.equal('{"ranks":{"one":-1000000}}', world.text)
+    assert.equal("low", world.holder)
   end)
 
   it("is written over no other one", function()

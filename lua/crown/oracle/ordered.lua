@@ -49,7 +49,9 @@ local function claim_by(how, claim, abdicate, leaves)
     local wait, why, holder = barred(how, self, member, leaves)
     if wait then
       if leaves then abdicate(self) elseif how.lets_go then how.lets_go(self) end
-      return denied(wait, why, holder, not member.orders)
+      local verdict, second = denied(wait, why, holder, not member.orders)
+      if not member.orders then wait_behind(member, second) end -- its own level keeps it from the queue, and not from telling it
+      return verdict, second
     end
     local sent = member.sent
     local verdict, second, third, fourth = claim(self)
