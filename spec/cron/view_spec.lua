@@ -38,6 +38,17 @@ describe("what is known of a job", function()
     assert.same({ 3, 7, false, THREE - DAY }, { one.failed, one.last.code, one.last.fine, one.succeeded.at })
   end)
 
+  it("is which host is preferred, where one is", function()
+    local marks = { done = at(THREE), plan = PLAN }
+    assert.is_nil(view.of(election(marks), NOON).preferred)
+    marks.prefers = { level = 10, node = "ann" }
+    local one = view.of(election(marks), NOON)
+    assert.same({ node = "ann", level = 10 }, one.preferred)
+    assert.equal("left to ann first, of preference 10", cells.of(one, NOON)[8])
+    marks.prefers.level = -1
+    assert.is_nil(view.of(election(marks), NOON).preferred)
+  end)
+
   it("is of a run without a plan until when nobody begins it", function()
     local one = view.of(election { done = { at = NOON - 60, took = 1, node = "bob", ["until"] = NOON + HOUR } }, NOON)
     assert.same({ NOON + HOUR }, { one.held, one.next, one.overdue })

@@ -1,6 +1,7 @@
 --- What is known of a job, in the cells of a table: for the terminal and for the status page.
 -- @internal crown.cron.cells
 
+local levels = require "crown.register.levels"
 local runs = require "crown.register.runs"
 local span = require "crown.text.span"
 local view = require "crown.cron.view"
@@ -30,6 +31,7 @@ local function state(one, now)
   if one.held and one.next and one.held > one.next then
     parts[#parts + 1] = "not before " .. view.instant(one.held, one.zone)
   end
+  if one.preferred then parts[#parts + 1] = levels.words(one.preferred.node, one.preferred.level) end
   return #parts > 0 and table.concat(parts, "; ") or "-"
 end
 

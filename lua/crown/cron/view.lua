@@ -2,6 +2,7 @@
 -- output.
 -- @internal crown.cron.view
 
+local levels = require "crown.register.levels"
 local orders = require "crown.register.orders"
 local runs = require "crown.register.runs"
 local Schedule = require "crown.cron.schedule"
@@ -71,7 +72,8 @@ end
 -- @treturn table `name`; `last`, the last run that has ended: `at`, `node`, `took` in seconds, `slot`, and `code`, `signal` or
 -- `error`, `fine` whether it succeeded, or nil; `succeeded`, the last one that did, or nil; `running`: `at`, `node`, `slot`, or
 -- nil; `failed`, how many have since one succeeded; `times` and `zone`, or nil; `next`, when it is due, or nil; `overdue`, since
--- when it is, or nil; `paused`, in words, or nil; `held`, until when nobody begins it, or nil. Nil: there is no mark of a run
+-- when it is, or nil; `paused`, in words, or nil; `held`, until when nobody begins it, or nil;
+-- `preferred`, the `node` to which others leave the next occurrence first, and its `level`, or nil. Nil: no run is marked
 function view.of(election, now, job)
   local marks = election.runs
   local done, failed, begun = runs.mark(marks, "done"), runs.mark(marks, "failed"), runs.mark(marks, "begun")
@@ -82,6 +84,8 @@ function view.of(election, now, job)
   local one = { name = election.name, last = run_of(last_of(done, failed)), succeeded = run_of(done, true),
     running = running(election, begun), failed = failed and (failed.count or 1) or 0, times = plan and plan.times,
     zone = plan and plan.zone, next = schedule and schedule:next(now), paused = paused }
+  local level, node = levels.of(marks)
+  if level > 0 then one.preferred = { node = node, level = level } end
   local held = math.max(done and done["until"] or 0, begun and begun["until"] or 0)
   if held > now then one.held = held end
   if schedule and not paused and not one.running then one.overdue = owed_since(marks, schedule, job, now) end

@@ -22,6 +22,14 @@ function levels.of(found)
   return one.level, one.node
 end
 
+--- Says to whom an occurrence is left.
+-- @string[opt] node
+-- @number level
+-- @treturn string
+function levels.words(node, level)
+  return ("left to %s first, of preference %d"):format(node and printable(node) or "hosts", level)
+end
+
 --- For how long a candidate leaves its occurrence to others.
 -- @tparam[opt] table found the marks of the record
 -- @tparam[opt] Job job of crown.register.runs: its `level`, or nil; `yields`, for how many seconds it leaves others theirs;
@@ -34,7 +42,7 @@ function levels.wait(found, job, now)
   local level, node = levels.of(found)
   local left = job.from + job.yields - now
   if level <= job.level or left <= 0 then return nil end
-  return left, ("left to %s first, of preference %d"):format(node and printable(node) or "hosts", level)
+  return left, levels.words(node, level)
 end
 
 --- Whether a candidate's level is higher than the one that is noted.
