@@ -242,6 +242,11 @@ local function give_up_when_not_leader(election, job, options, on_led)
     if job and (job.ran or job.defers) then return end -- it is told elsewhere, or has its turn soon
     if not event.unsure then answer() end -- of a holder that may have died long ago: soon somebody knows
   end)
+  events.listen({ "leadership.barred" }, function(event) -- which drops the question that would have told of it
+    if event.reason ~= "paused" then return end
+    because = event.error
+    answer()
+  end)
   events.on("leadership.lost", function() -- in its cool-down; an outage that goes on is not told again
     if election:status().away then answer() end
   end)
