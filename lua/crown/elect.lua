@@ -90,7 +90,8 @@ end
 -- What an oracle of ours says of a question without an outcome names its store, whatever said it.
 function Election:placed(problem, code)
   local place = self.common.is_own and self.handle and self.handle:status().store
-  return place and said.placed(problem, place, code == "store") or problem
+  local is_asked = code ~= "usage" -- else no server was
+  return place and is_asked and said.placed(problem, place, code == "store") or problem
 end
 
 -- Why a question was not answered in time, called by the C side, which has nobody wait for it. The place is the store's URL,

@@ -6,7 +6,7 @@ local server = Server.start()
 
 testing.conformance("consul", function()
   return { module = require "crown.oracles.consul", expires = true,
-    options = server:options { recipe = "lock", ttl = 1.5, lock_delay = 0, timeout = 0.5, trust_empty = true },
+    options = server:options { recipe = "lock", ttl = 1.5, timeout = 0.5, trust_empty = true },
     outage = function() server:freeze() return function() server:thaw() end end }
 end)
 

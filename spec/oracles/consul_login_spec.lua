@@ -98,6 +98,7 @@ describe("a login to Consul", function()
     { "consul://127.0.0.1:99999/x?recipe=register", "no valid host or port" },
     { "consul://127.0.0.1/x?recipe=semaphore", "recipe" },
     { "consul://127.0.0.1/x?lock_delay=61", "lock_delay" },
+    { "consul://127.0.0.1/x?ttl=8&lock_delay=7", "lock_delay=7 is shorter than a lease" },
     { "consul://127.0.0.1/x?recipe=register&lock_delay=3", "lock_delay" },
   } do
     it("is refused before it is asked: " .. case[1], function()
