@@ -186,7 +186,9 @@ local LIST = {
     hurt.delete, hurt.forget, hurt.restart, hurt.freeze = nil, nil, nil, nil
     return hurt
   end, lacks = { delete = AMONG_SEVERAL, forget = AMONG_SEVERAL, restart = AMONG_SEVERAL, freeze = AMONG_SEVERAL,
-    older = AMONG_SEVERAL, deny = AMONG_SEVERAL, sessions = AMONG_SEVERAL, cut = "its nodes tell their addresses themselves" } },
+    older = AMONG_SEVERAL, deny = AMONG_SEVERAL, sessions = AMONG_SEVERAL,
+    prefer = "it is in the record, as on one server, and each election begins with a wait here",
+    cut = "its nodes tell their addresses themselves" } },
   { name = "etcd", store = "etcd", hurt = hurt_of_etcd, epochs_anew = { forget = true, older = true },
     lacks = { sessions = "a connection is no session", deny = "a pass stays valid when its user is changed", delete = BY_KEYS } },
   { name = "etcd3", store = "etcd3", hurt = function() return { clock = true, evict = true } end,
@@ -250,10 +252,10 @@ function drivers.start(name)
       self.hurt = one.hurt(self.store)
       self.asks = self.store.ports ~= nil -- a server, which may be late
       self.hurt.order = self:oracle().order ~= nil or nil
-      self.hurt.prefer = self.hurt.prefer or self.hurt.order
+      if not self.lacks.prefer then self.hurt.prefer = self.hurt.prefer or self.hurt.order end
       self.hurt.runs = self:oracle().runs ~= nil or nil
       self.lacks.order = self.lacks.order or "its records are in another system's format"
-      self.lacks.runs, self.lacks.prefer = self.lacks.runs or self.lacks.order, self.lacks.order
+      self.lacks.runs, self.lacks.prefer = self.lacks.runs or self.lacks.order, self.lacks.prefer or self.lacks.order
       self.hurt.cut = self.store.ports and not self.store.announced or nil
       return self
     end
