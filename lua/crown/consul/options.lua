@@ -8,8 +8,8 @@ local store_options = require "crown.oracle.options"
 local options = {}
 
 local DEFAULT_TTL, RETRY = 15, 5 -- as `consul lock` has them, in seconds
-local TOO_SHORT = "lock_delay=%g is shorter than a lease: where somebody destroys a leader's session, another one leads before it "
-  .. "has ended; give %g or more, or leave it out"
+local TOO_SHORT = "lock_delay=%g is shorter than a lease: where somebody destroys a leader's session, another one leads before "
+  .. "it has ended; give %g or more, or leave it out"
 local LONGEST = 256 -- bytes of a name: a key goes into a URL
 
 --- What is the same in both formats.
