@@ -220,6 +220,22 @@ describe("an order beside an election", function()
     assert.equal("low", world.holder)
   end)
 
+  it("of the last resort leaves it to others for its time, counted from the end of a hand-over that nobody came for", function()
+    local low, one = player "low", player "one"
+    one.state:prefer { level = 0, is_last = true, wait = 0.5 }
+    assert.equal("granted", low:claim()[1])
+    set '{"ranks":{"one":-1000000},"to":"x","within":0.6}'
+    assert.equal("denied", one:claim()[1])
+    low:abdicate()
+    local verdict
+    eventually(function()
+      verdict = one:claim()
+      return not (verdict[7] or ""):find("handed over", 1, true)
+    end, 5)
+    assert.same({ "denied", "left to candidates that are healthy first" }, { verdict[1], verdict[7] })
+    eventually(function() return one:claim()[1] == "granted" end, 5)
+  end)
+
   it("is written over no other one", function()
     local before = assert(module.order({ order = { pause = true } }, "e"))
     assert.same({ nil, true }, { before.node, world.text:find '"pause":true' ~= nil })

@@ -75,6 +75,16 @@ describe("a record with levels (S17)", function()
     assert.same({ "denied", { epoch = 4, wait = 1, ordered = "left to a first, of preference 5", is_free = true } },
       { claim('{"ranks":{"a":5}}', 1) })
     assert.equal("write", (claim('{"ranks":{"a":5}}', 1, 2)))
+    local counted = { -- orders, for how long it has stood, for how long it waits
+      { '{"ranks":{"a":5},"to":"x","within":9}', 10, 1 }, { '{"ranks":{"a":5},"to":"x","within":9}', 11 },
+      { ('{"ranks":{"a":5},"pause":true,"until":%d}'):format(NOW - 1), 99, 1 },
+      { ('{"ranks":{"a":5},"pause":true,"until":%d}'):format(NOW - 2), 99 }, { '{"ranks":{"a":5},"pause":true}', 0.5, math.huge },
+    }
+    for i, case in ipairs(counted) do
+      local verdict, why = claim(case[1], case[2])
+      assert.same({ i, case[3] ~= nil }, { i, verdict == "denied" })
+      if case[3] and case[3] < math.huge then assert.equal(case[3], why.wait) end
+    end
     local what, one = claim '{"ranks":{"a":5,"b":-1},"to":"me","within":9}'
     assert.same({ "write", { ranks = { b = -1 } } }, { what, one.orders })
   end)

@@ -173,6 +173,7 @@ function Member:barred(is_free, queues)
   local wait = orders.wait(found, self.book.node, free, time)
   if wait then return math.min(wait, LOOK), orders.words(found, time) end
   if found and found.to == self.book.node or not (is_free or queues) then return nil end
+  free = orders.open_for(found, self.book.node, free, time)
   local left, why = ranks.wait(self.found, me_of(self), self.holder, free)
   return left and math.min(left, LOOK), why
 end

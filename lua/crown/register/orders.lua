@@ -88,6 +88,19 @@ function orders.wait(found, node, stood, time)
   return left > 0 and left or nil
 end
 
+--- For how long anybody might have claimed: a hand-over's time and a pause do not count.
+-- @tparam[opt] table found
+-- @string node the candidate's
+-- @number stood seconds for which the candidate has seen that nobody leads
+-- @number time of day, in seconds
+-- @treturn number seconds
+function orders.open_for(found, node, stood, time)
+  if not found then return stood end
+  if found.to and found.to ~= node then stood = stood - (found.within or 0) end
+  if found.pause and found["until"] then stood = math.min(stood, time - found["until"]) end
+  return math.max(0, stood)
+end
+
 --- Orders that candidates have to obey now, and not only to keep.
 -- @tparam[opt] table found
 -- @treturn table or nil: there are none

@@ -170,7 +170,8 @@ end
 local function wait_for_higher(me, seen)
   local found = seen.record
   if found.by == me.session or found.orders and found.orders.to == me.node then return nil end
-  return ranks.wait(found.orders, me, found.by and found.node, math.max(seen.free or 0, found.by and 0 or seen.stood))
+  local open = found.by and 0 or orders.open_for(found.orders, me.node, seen.stood, me.time / 1000)
+  return ranks.wait(found.orders, me, found.by and found.node, math.max(seen.free or 0, open))
 end
 
 --- What a candidate may do.
