@@ -194,7 +194,10 @@ local function explain_a_line(words)
   end)
 end
 
+-- Several events may say so; the first one is told.
 local function give_up(election, code, text)
+  if election.given_up then return end
+  election.given_up = true
   if text then output.say("run", text) end
   core.exit_code(code)
   election:stop()

@@ -1,6 +1,7 @@
 --- The options of an election in the format of `consul lock`.
 -- @internal crown.consul.options
 
+local figure = require "crown.check.figure"
 local place = require "crown.consul.place"
 local session = require "crown.consul.session"
 local store_options = require "crown.oracle.options"
@@ -8,8 +9,8 @@ local store_options = require "crown.oracle.options"
 local options = {}
 
 local DEFAULT_TTL, RETRY = 15, 5 -- as `consul lock` has them, in seconds
-local TOO_SHORT = "lock_delay=%g is shorter than a lease: where somebody destroys a leader's session, another one leads before "
-  .. "it has ended; give %g or more, or leave it out"
+local TOO_SHORT = "lock_delay=%s is shorter than a lease: where somebody destroys a leader's session, another one leads before "
+  .. "it has ended; give %s or more, or leave it out"
 local LONGEST = 256 -- bytes of a name: a key goes into a URL
 
 --- What is the same in both formats.
@@ -83,7 +84,7 @@ function options.check(opts)
   _, checked.delay = options.timing(checked)
   checked.lock_delay = options.lock_delay(checked, checked.ttl)
   local least = session.delay(checked.ttl)
-  if checked.lock_delay < least then return nil, TOO_SHORT:format(checked.lock_delay, least) end
+  if checked.lock_delay < least then return nil, TOO_SHORT:format(figure.exact(checked.lock_delay), figure.exact(least)) end
   return checked
 end
 
