@@ -74,7 +74,7 @@ describe("a Redis server that refuses a candidate", function()
   end)
 
   it("has check --store wait for a write no longer than a candidate would", function()
-    server:call("CLIENT", "PAUSE", "60000", "WRITE")
+    eventually(function() return server:call("CLIENT", "PAUSE", "60000", "WRITE") == "OK" end, 10) -- a killed script has ended
     finally(function() server:call("CLIENT", "UNPAUSE") end)
     local checked = run { "check", "--store", "--oracle", ("redis://127.0.0.1:%d?ttl=2"):format(server.port), "run", "x", "true" }
     assert.equal(2, checked.code, checked.stdout)
