@@ -289,6 +289,16 @@ local function holders(member)
   return asked
 end
 
+-- How many of those that count for the term have said so.
+local function kept_by(member, answers, epoch)
+  local found = 0
+  for _, part in ipairs(member.parts) do
+    local term, answer = term_of(part), answers[part]
+    if answer and answer[1] and term and epoch <= term.epoch then found = found + 1 end
+  end
+  return found
+end
+
 --- Keeps a term, while most registers do.
 -- @tparam table env
 -- @tparam table member
@@ -297,7 +307,7 @@ function several.refresh(env, member)
   local began, epoch, most = env.now(), member.epoch, majority(member)
   if not epoch then return false, { error = "the lease in the store is not this term's" } end
   local answers = ask(env, holders(member), function(part) return terms.refresh(part.session, part) end, function(answers)
-    return count_of(answers, true) >= most or verdict_of(member, answers) == false
+    return kept_by(member, answers, epoch) >= most or verdict_of(member, answers) == false
   end)
   if member.epoch ~= epoch then return nil, "the refresh was given up" end
   local verdict, why = verdict_of(member, answers)
