@@ -61,8 +61,9 @@ local function wanted(self, found, sent)
   local is_news = found.index ~= self.index
   if is_news then self.index, self.since = found.index, core.now() end
   if found.is_fine then return self.is_back and "doubt" or nil end
-  if is_news or self.is_back then self.doubts = self.doubts + 1 end
-  if self.is_back then self.is_back, self.since = false, core.now() end -- the doubt that stands is counted from here
+  if is_news or self.is_back then -- the doubt that stands is counted from here
+    self.doubts, self.is_back, self.since = self.doubts + 1, false, core.now()
+  end
   return sent - self.since >= self.seconds and "fine" or nil
 end
 

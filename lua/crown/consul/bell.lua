@@ -28,9 +28,10 @@ function Bell.new(client, is_deaf)
   return setmetatable({ client = client, deaf = is_deaf, id = nonce(), key = client.prefix .. place.BELL, last = {} }, Bell)
 end
 
--- @tparam table before the rings up to the one of this index
-local function note(self, index, news, before)
-  self.known, self.last = index, { unpack(before, math.max(1, #before - LAST + 2)) }
+-- What a ring says is known here, with what it repeats.
+local function note(self, index, news)
+  local last = news.last or {}
+  self.known, self.last = index, { unpack(last, math.max(1, #last - LAST + 2)) }
   self.last[#self.last + 1] = { index = index, after = news.after, by = news.by, name = news.name }
 end
 
@@ -50,7 +51,7 @@ end
 --- Takes note that it was rung from here.
 -- @number index of the transaction
 -- @tparam table news as ring returned them
-function Bell:rang(index, news) note(self, index, news, news.last or {}) end
+function Bell:rang(index, news) note(self, index, news) end
 
 -- @return the entry, or false; or nil and a message
 local function read(self, answer)
@@ -60,7 +61,9 @@ local function read(self, answer)
   local index = type(entry) == "table" and tonumber(entry.ModifyIndex)
   if not index then return nil, select(2, self.client:strange()) end
   local text = type(entry.Value) == "string" and base64.decode(entry.Value)
-  return { index = index, news = text and json.object(text) or {} }
+  local news = text and json.object(text) or {}
+  if type(news.last) ~= "table" then news.last = nil end
+  return { index = index, news = news }
 end
 
 -- Thousands may follow.
@@ -75,7 +78,7 @@ end
 -- The rings that follow the one that was heard last. @return an array; nil where one was missed, or nobody can say
 local function since(self, entry)
   local news, all = entry.news, {}
-  for _, one in ipairs(type(news.last) == "table" and news.last or {}) do all[#all + 1] = one end
+  for _, one in ipairs(news.last or {}) do all[#all + 1] = one end -- it may be longer than unpack takes
   all[#all + 1] = { index = entry.index, after = news.after, by = news.by, name = news.name, text = news.text }
   local at, missing = self.heard, {}
   for _, one in ipairs(all) do
@@ -88,9 +91,9 @@ end
 
 local function tell(self, entry)
   if not entry or entry.index == self.heard then return end
-  local missing, last = since(self, entry), entry.news.last
+  local missing = since(self, entry)
   self.heard = entry.index
-  note(self, entry.index, entry.news, type(last) == "table" and last or {})
+  note(self, entry.index, entry.news)
   if not missing then return have_all_look(self) end
   for _, one in ipairs(missing) do
     local text = type(one.text) == "string" and one.text

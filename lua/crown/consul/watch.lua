@@ -25,8 +25,9 @@ function Watch.new(client)
   return setmetatable({ client = client, followers = {}, is_live = false, marks = {} }, Watch)
 end
 
--- The entries of each election, and a mark of each that changes with them.
+-- The entries of each election, and a mark of each that changes with them; nil where the list is no answer of Consul's.
 local function sorted(list)
+  if not list then return nil end
   local lists, marks = {}, {}
   for _, entry in ipairs(list) do
     local base = type(entry) == "table" and type(entry.Key) == "string" and entry.Key:match "^(.*/)[^/]*$"
@@ -55,8 +56,7 @@ local function hear(self)
   local answer, problem = self.client:ask({ path = path, held = true }, WAIT + WAIT / 16 + self.timeout)
   if not answer then return nil, problem end
   local index = self.client.index(answer)
-  local list = index and lock.entries(answer)
-  local lists, marks = sorted(list or { false })
+  local lists, marks = sorted(index and lock.entries(answer))
   if not lists then return self.client:strange() end
   local goes_on = index >= (self.index or 0)
   self.index, self.is_live = goes_on and math.max(index, 1) or nil, true
